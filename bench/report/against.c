@@ -81,16 +81,11 @@ struct interval {
 
 static struct interval interval_of(const double *logs, size_t count)
 {
-    double sum = 0, squares = 0;
+    double mean, deviation = report_deviation(logs, count, &mean);
 
-    for (size_t i = 0; i < count; i++)
-        sum += logs[i];
-    double mean = sum / (double)count;
-    for (size_t i = 0; i < count; i++)
-        squares += (logs[i] - mean) * (logs[i] - mean);
     if (count < 2)
         return (struct interval){exp(mean), NAN, NAN};
-    double half = bench_student(count - 1) * sqrt(squares / (double)(count - 1) / (double)count);
+    double half = bench_student(count - 1) * deviation / sqrt((double)count);
     return (struct interval){exp(mean), exp(mean - half), exp(mean + half)};
 }
 

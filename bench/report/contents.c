@@ -38,16 +38,22 @@ static void entitle(struct report_chapter *chapter)
 
 /* --- one run --- */
 
+/* UINT32_MAX: it has none of that name. */
+static uint32_t backend_named(const struct report_run *run, const char *name)
+{
+    for (uint32_t i = 0; i < run->backends.count; i++)
+        if (strcmp(run->backends.list[i], name) == 0)
+            return i;
+    return UINT32_MAX;
+}
+
 /* The other backends of the same run, beside the first, or beside the one that is the baseline. */
 static int compare_backends(struct report_chapter *chapter, const char *baseline, struct wf_status *status)
 {
     const struct report_texts *backends = &chapter->run->backends;
-    uint32_t base = UINT32_MAX;
+    uint32_t base = baseline ? backend_named(chapter->run, baseline) : UINT32_MAX;
     int result = 0;
 
-    for (uint32_t i = 0; baseline && i < backends->count; i++)
-        if (strcmp(backends->list[i], baseline) == 0)
-            base = i;
     for (uint32_t i = 0; result == 0 && i < backends->count; i++) {
         if (base != UINT32_MAX && i != base)
             result = report_against(&chapter->figures, &chapter->verdict, &chapter->grid, i, &chapter->grid, base,
@@ -183,14 +189,6 @@ static void judge_gpus(struct report_contents *contents, struct report_chapter *
     free(gpus);
 }
 
-static uint32_t backend_named(const struct report_run *run, const char *name)
-{
-    for (uint32_t i = 0; i < run->backends.count; i++)
-        if (strcmp(run->backends.list[i], name) == 0)
-            return i;
-    return UINT32_MAX;
-}
-
 /* Each backend of a run with the same one of the baseline; where they have none in common, the first with the first. */
 static int compare_chapter(struct report_chapter *chapter, const struct report_grid *grid, const char *path,
                            struct wf_status *status)
@@ -245,9 +243,8 @@ static int compare_with_file(struct report_contents *contents, const char *path,
 static bool is_backend(const struct report_contents *contents, const char *name)
 {
     for (size_t i = 0; i < contents->run_count; i++)
-        for (size_t k = 0; k < contents->runs[i]->backends.count; k++)
-            if (strcmp(contents->runs[i]->backends.list[k], name) == 0)
-                return true;
+        if (backend_named(contents->runs[i], name) != UINT32_MAX)
+            return true;
     return false;
 }
 

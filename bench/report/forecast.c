@@ -48,13 +48,6 @@ void report_forecast_fini(struct report_forecast *forecast)
 
 /* --- endpoints --- */
 
-static int compare_ends(const void *one, const void *other, void *context)
-{
-    char *const *ends = context;
-
-    return strverscmp(ends[*(const uint32_t *)one], ends[*(const uint32_t *)other]);
-}
-
 /* The run's endpoints in the order of ranks. */
 static uint32_t *ranks_of(const struct report_run *run)
 {
@@ -63,7 +56,7 @@ static uint32_t *ranks_of(const struct report_run *run)
     for (uint32_t i = 0; ranks && i < run->ends.count; i++)
         ranks[i] = i;
     if (ranks)
-        qsort_r(ranks, run->ends.count, sizeof *ranks, compare_ends, run->ends.list);
+        qsort_r(ranks, run->ends.count, sizeof *ranks, report_compare_ends, run->ends.list);
     return ranks;
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stats.h"
+
 /* --- order --- */
 
 static int compare_sets(const void *one, const void *other)
@@ -123,6 +125,19 @@ size_t report_pair_find(const struct report_grid *grid, uint32_t src, uint32_t d
         if (grid->ways[way][0] == report_node_of(ends[src]) && grid->ways[way][1] == report_node_of(ends[dst]))
             return find_pair(grid, &(struct report_pair){src, dst, way});
     return SIZE_MAX;
+}
+
+size_t report_rates(const struct report_grid *grid, size_t set, int way, double *rates)
+{
+    size_t count = 0;
+
+    for (size_t pair = 0; pair < grid->pair_count; pair++) {
+        const struct report_sample *sample = report_cell(grid, set, pair);
+        if (sample && sample->rate > 0 && (way < 0 || grid->pairs[pair].way == way))
+            rates[count++] = sample->rate;
+    }
+    report_sort(rates, count);
+    return count;
 }
 
 const char *report_way_name(const struct report_grid *grid, int way, char *text, size_t room)

@@ -53,6 +53,10 @@ static inline const char *report_mode_name(enum report_mode mode)
     return mode == REPORT_LOADED ? "loaded" : "isolated";
 }
 
+/* The rates above 0 of a set's pairs of a way, sorted; way -1: of all pairs. Returns how many; `rates` has room for
+ * pair_count of them. */
+size_t report_rates(const struct report_grid *grid, size_t set, int way, double *rates);
+
 /* "node0 > node1" */
 const char *report_way_name(const struct report_grid *grid, int way, char *text, size_t room);
 

@@ -10,7 +10,6 @@
 #include "stats.h"
 #include "verdict.h"
 
-#define NAMED_MOST 6       /* oddities that get a sentence each */
 #define GB_PER_MBIT 125e-6 /* a second */
 
 /* --- how it ended --- */
@@ -99,20 +98,6 @@ static const char *of_line(const struct report_grid *grid, int way, double rate,
     return text;
 }
 
-/* The values of a set's pairs, sorted; -1 is every way. */
-static size_t rates_of(const struct report_grid *grid, size_t set, int way, double *values)
-{
-    size_t count = 0;
-
-    for (size_t pair = 0; pair < grid->pair_count; pair++) {
-        const struct report_sample *sample = report_cell(grid, set, pair);
-        if (sample && sample->rate > 0 && (way < 0 || grid->pairs[pair].way == way))
-            values[count++] = sample->rate;
-    }
-    report_sort(values, count);
-    return count;
-}
-
 /* The set of a backend and mode in which pairs are fastest; SIZE_MAX: there is none. */
 static size_t best_set(const struct report_grid *grid, uint32_t backend, enum report_mode mode, double *values)
 {
@@ -122,7 +107,7 @@ static size_t best_set(const struct report_grid *grid, uint32_t backend, enum re
     for (size_t set = 0; set < grid->set_count; set++) {
         if (grid->sets[set].backend != backend || grid->sets[set].mode != mode)
             continue;
-        size_t count = rates_of(grid, set, -1, values);
+        size_t count = report_rates(grid, set, -1, values);
         double median = report_median(values, count);
         if (median > most) {
             most = median;
@@ -139,7 +124,7 @@ static void judge_isolated(struct report_verdict *verdict, const struct report_g
     char size[32], rate[32], line[96];
 
     for (int way = 0; set != SIZE_MAX && way < grid->way_count; way++) {
-        size_t count = rates_of(grid, set, way, values);
+        size_t count = report_rates(grid, set, way, values);
         double median = report_median(values, count);
         if (!count)
             continue;

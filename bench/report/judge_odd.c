@@ -11,8 +11,8 @@
 #include "stats.h"
 #include "verdict.h"
 
-#define NAMED_MOST 6     /* oddities that get a sentence each */
-#define MORE_THAN_ALL 2  /* times as often as in all samples: only then is it a cause */
+#define NAMED_MOST 6    /* oddities that get a sentence each */
+#define MORE_THAN_ALL 2 /* times as often as in all samples: only then is it a cause */
 
 /* --- causes --- */
 
@@ -150,8 +150,8 @@ static void judge_oddity(struct report_verdict *verdict, const struct report_run
     else
         snprintf(what, sizeof what, "what %.100s receives", run->ends.list[odd->dst]);
     find_cause(run, oddity, cause, sizeof cause);
-    report_say(verdict, REPORT_DOUBT, "Slow: %s has %.0f %% of what its peers have (%s%s%s, %s: %s of %s GB/s)%s; %s.", what,
-               100 * odd->of_peers, backend, backend[0] ? ", " : "", report_mode_name(oddity->mode),
+    report_say(verdict, REPORT_DOUBT, "Slow: %s has %.0f %% of what its peers have (%s%s%s, %s: %s of %s GB/s)%s; %s.",
+               what, 100 * odd->of_peers, backend, backend[0] ? ", " : "", report_mode_name(oddity->mode),
                wf_format_size(oddity->size, size, sizeof size), bench_rate_text(odd->rate, rate, sizeof rate),
                bench_rate_text(odd->peers_rate, peers, sizeof peers),
                odd->one_way ? ", and the way back is as fast as the others: asymmetric" : "", cause);
@@ -171,19 +171,14 @@ static size_t largest_set(const struct report_grid *grid, uint32_t backend)
 
 static double median_of_way(const struct report_grid *grid, size_t set, int way, double *values)
 {
-    size_t count = 0;
+    size_t count = report_rates(grid, set, way, values);
 
-    for (size_t pair = 0; pair < grid->pair_count; pair++) {
-        const struct report_sample *sample = report_cell(grid, set, pair);
-        if (sample && sample->rate > 0 && grid->pairs[pair].way == way)
-            values[count++] = sample->rate;
-    }
-    report_sort(values, count);
     return count > 1 ? report_median(values, count) : NAN;
 }
 
 /* The pair that is slowest beside its direction: a fact, whether it is odd or not. */
-static void judge_weakest(struct report_verdict *verdict, const struct report_grid *grid, uint32_t backend, double *values)
+static void judge_weakest(struct report_verdict *verdict, const struct report_grid *grid, uint32_t backend,
+                          double *values)
 {
     size_t set = largest_set(grid, backend), weakest = SIZE_MAX;
     double least = INFINITY, median = 0;
@@ -202,7 +197,8 @@ static void judge_weakest(struct report_verdict *verdict, const struct report_gr
     }
     if (weakest == SIZE_MAX)
         return;
-    report_say(verdict, REPORT_PLAIN, "%s, the weakest pair (%s, %s): %s to %s with %s GB/s, %.0f %% of the median of its direction, %s.",
+    report_say(verdict, REPORT_PLAIN,
+               "%s, the weakest pair (%s, %s): %s to %s with %s GB/s, %.0f %% of the median of its direction, %s.",
                report_backend(grid, set), report_mode_name(grid->sets[set].mode),
                wf_format_size(grid->sets[set].size, size, sizeof size), grid->run->ends.list[grid->pairs[weakest].src],
                grid->run->ends.list[grid->pairs[weakest].dst], bench_rate_text(least * median, rate, sizeof rate),
@@ -266,8 +262,8 @@ static void judge_rails(struct report_verdict *verdict, const struct report_run 
             report_say(verdict, REPORT_PLAIN, "Rail %s of %s brought nothing of the largest size.", name, node);
         else if (comparable && fair < 1 && share < REPORT_SLOW_RAIL * fair)
             report_say(verdict, REPORT_DOUBT,
-                       "Rail %s of %s is slow: it brought %.0f %% of the bytes, and should bring %.0f %% (%s).", name, node,
-                       100 * share, 100 * fair,
+                       "Rail %s of %s is slow: it brought %.0f %% of the bytes, and should bring %.0f %% (%s).", name,
+                       node, 100 * share, 100 * fair,
                        report_number(rail, "speed_mbit") > 0 ? "by the line rates" : "if all are alike");
     }
 }

@@ -31,13 +31,6 @@ static bool belongs(const struct report_set *set, const struct report_set *like)
     return set->backend == like->backend && set->mode == like->mode && !set->latency;
 }
 
-static int compare_ends(const void *one, const void *other, void *context)
-{
-    char *const *ends = context;
-
-    return strverscmp(ends[*(const uint32_t *)one], ends[*(const uint32_t *)other]);
-}
-
 static int init_cube(struct cube *cube, const struct report_grid *grid, const struct report_set *like, int way)
 {
     *cube = (struct cube){.sources = calloc(grid->run->ends.count + 1, sizeof(uint32_t)),
@@ -51,8 +44,8 @@ static int init_cube(struct cube *cube, const struct report_grid *grid, const st
             place_of(cube->targets, &cube->target_count, grid->pairs[pair].dst);
         }
     /* In the order of names, which is the same both ways, also within a node. */
-    qsort_r(cube->sources, cube->source_count, sizeof(uint32_t), compare_ends, grid->run->ends.list);
-    qsort_r(cube->targets, cube->target_count, sizeof(uint32_t), compare_ends, grid->run->ends.list);
+    qsort_r(cube->sources, cube->source_count, sizeof(uint32_t), report_compare_ends, grid->run->ends.list);
+    qsort_r(cube->targets, cube->target_count, sizeof(uint32_t), report_compare_ends, grid->run->ends.list);
     for (size_t set = 0; set < grid->set_count; set++)
         if (belongs(&grid->sets[set], like))
             cube->bytes[cube->size_count++] = (double)grid->sets[set].size;
@@ -190,14 +183,8 @@ static bool is_slow(const struct report_grid *grid, size_t set, size_t pair)
 {
     const struct report_sample *sample = report_cell(grid, set, pair);
     double *rates = calloc(grid->pair_count + 1, sizeof *rates);
-    size_t count = 0;
+    size_t count = rates ? report_rates(grid, set, grid->pairs[pair].way, rates) : 0;
 
-    for (size_t i = 0; rates && i < grid->pair_count; i++) {
-        const struct report_sample *other = report_cell(grid, set, i);
-        if (grid->pairs[i].way == grid->pairs[pair].way && other && other->rate > 0)
-            rates[count++] = other->rate;
-    }
-    report_sort(rates, count);
     bool slow = sample && count && sample->rate < SLOW_SHARE * report_median(rates, count);
     free(rates);
     return slow;

@@ -42,6 +42,13 @@ int report_node_of(const char *end)
     return sscanf(end, "node%9d:", &node) == 1 && node >= 0 ? node : -1;
 }
 
+int report_compare_ends(const void *one, const void *other, void *ends)
+{
+    char *const *list = ends;
+
+    return strverscmp(list[*(const uint32_t *)one], list[*(const uint32_t *)other]);
+}
+
 int report_text_index(struct report_texts *texts, const char *text, uint32_t *index)
 {
     for (size_t i = texts->count; i-- > 0;)

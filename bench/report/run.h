@@ -28,7 +28,7 @@ struct report_sample {
     double cv;            /* standard deviation over mean */
     double rate;          /* GB/s from the median; NaN with latency */
     double cpu;           /* processor seconds a GB, of both nodes */
-    double iters, failures, retransmits, verified, wrong;
+    double iters, failures, retransmits, wrong;
     unsigned stamps; /* of enum bench_stamp */
 };
 
@@ -95,6 +95,9 @@ int report_run_take_samples(struct report_run *run, struct wf_status *status);
 
 /* The number of a node in "node1:gpu3" or "node1"; -1: it has none. */
 int report_node_of(const char *end);
+
+/* For qsort_r(): two indices of `ends`, the list, in the order of names, in which host10 is behind host9. */
+int report_compare_ends(const void *one, const void *other, void *ends);
 
 /* A number of an object, NaN where there is none; a text, "" where there is none. */
 double report_number(const json_t *object, const char *name);

@@ -102,7 +102,6 @@ static int take(struct report_run *run, const json_t *json, size_t index, struct
                       sample->iters > report_number(json, "inflight");
     sample->failures = zero_or(report_number(json, "failures"));
     sample->retransmits = zero_or(report_number(json, "retransmits"));
-    sample->verified = zero_or(report_number(json, "verified_bytes"));
     sample->wrong = zero_or(report_number(json, "wrong_bytes"));
     sample->stamps = bench_stamps_from_json(json_object_get(json, "stamp"));
     return take_rails(run, sample, json_object_get(json, "rails"), status);

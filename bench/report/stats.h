@@ -1,5 +1,5 @@
 /*
- * stats.h: figures of a list of numbers. Each sorts its list.
+ * stats.h: figures of a list of numbers.
  */
 #ifndef WF_REPORT_STATS_H
 #define WF_REPORT_STATS_H
@@ -34,6 +34,19 @@ static inline double report_median(const double *sorted, size_t count)
     if (!count)
         return NAN;
     return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+}
+
+/* The standard deviation of a sample, and its mean; NaN of one value, and of none the mean, too. */
+static inline double report_deviation(const double *values, size_t count, double *mean)
+{
+    double sum = 0, squares = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    *mean = sum / (double)count;
+    for (size_t i = 0; i < count; i++)
+        squares += (values[i] - *mean) * (values[i] - *mean);
+    return count > 1 ? sqrt(squares / (double)(count - 1)) : NAN;
 }
 
 #endif

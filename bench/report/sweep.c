@@ -248,16 +248,11 @@ static double peak_of(const struct report_run *run)
 /* The median of runs with the same settings, and how far they lie apart. */
 static void sum_up(struct point *point, double *values, size_t count)
 {
-    double sum = 0, squares = 0;
+    double mean, deviation = report_deviation(values, count, &mean);
 
-    for (size_t i = 0; i < count; i++)
-        sum += values[i];
-    double mean = sum / (double)count;
-    for (size_t i = 0; i < count; i++)
-        squares += (values[i] - mean) * (values[i] - mean);
     report_sort(values, count);
     point->value = report_median(values, count);
-    point->spread = count > 1 && mean > 0 ? sqrt(squares / (double)(count - 1)) / mean : NAN;
+    point->spread = mean > 0 ? deviation / mean : NAN;
     point->runs = (double)count;
 }
 
