@@ -264,7 +264,7 @@ static void judge_rails(struct report_verdict *verdict, const struct report_run 
             report_say(verdict, REPORT_DOUBT,
                        "Rail %s of %s is slow: it brought %.0f %% of the bytes, and should bring %.0f %% (%s).", name,
                        node, 100 * share, 100 * fair,
-                       report_number(rail, "speed_mbit") > 0 ? "by the line rates" : "if all are alike");
+                       report_rail_known(rails, rail) ? "by the line rates" : "if all are alike");
     }
 }
 

@@ -14,33 +14,37 @@ static const char *rail_name(const json_t *rail, char *text, size_t room)
     return text;
 }
 
-/* Sum over the rails of the same node; NaN where one of them does not know it. */
-static double sum_of_node(const json_t *rails, const json_t *of, const char *name)
+/* The line rates of the rails of the same node together; NaN where one is not known. `count`: how many they are. */
+static double line_of_node(const json_t *rails, const json_t *of, double *count)
 {
     const json_t *rail;
     double sum = 0;
     size_t index;
 
-    json_array_foreach(rails, index, rail) if (strcmp(report_text(rail, "node"), report_text(of, "node")) == 0) sum +=
-        report_number(rail, name);
+    *count = 0;
+    json_array_foreach(rails, index, rail)
+    {
+        double speed = report_number(rail, "speed_mbit");
+        if (strcmp(report_text(rail, "node"), report_text(of, "node")) != 0)
+            continue;
+        sum += speed > 0 ? speed : NAN;
+        ++*count;
+    }
     return sum;
 }
 
-static double count_of_node(const json_t *rails, const json_t *of)
+bool report_rail_known(const json_t *rails, const json_t *rail)
 {
-    const json_t *rail;
-    double count = 0;
-    size_t index;
+    double count;
 
-    json_array_foreach(rails, index, rail) count += strcmp(report_text(rail, "node"), report_text(of, "node")) == 0;
-    return count;
+    return line_of_node(rails, rail, &count) > 0;
 }
 
 double report_rail_fair(const json_t *rails, const json_t *rail)
 {
-    double line = sum_of_node(rails, rail, "speed_mbit");
+    double count, line = line_of_node(rails, rail, &count);
 
-    return line > 0 ? report_number(rail, "speed_mbit") / line : 1 / count_of_node(rails, rail);
+    return line > 0 ? report_number(rail, "speed_mbit") / line : 1 / count;
 }
 
 double report_rail_share(const struct report_run *run, const json_t *rail)
@@ -100,7 +104,7 @@ static int add_shares(struct report_figures *figures, const struct report_run *r
         if (isnan(share))
             continue;
         add_share(figure, rail_name(rail, name, sizeof name), "carried", share);
-        add_share(figure, name, sum_of_node(rails, rail, "speed_mbit") > 0 ? "by line rate" : "if all were alike",
+        add_share(figure, name, report_rail_known(rails, rail) ? "by line rate" : "if all were alike",
                   report_rail_fair(rails, rail));
     }
     return report_figures_add(figures, figure, status);

@@ -6,6 +6,9 @@
 
 #include "run.h"
 
+/* Whether the line rates of all rails of the rail's node are known. */
+bool report_rail_known(const json_t *rails, const json_t *rail);
+
 /* The rail's part of the line rates of its node; an equal part where one is not known. */
 double report_rail_fair(const json_t *rails, const json_t *rail);
 

@@ -61,6 +61,17 @@ static json_t *mesh(void)
     return result;
 }
 
+/* Of the largest size so many bytes came to node1 over each of two rails. */
+static json_t *mesh_over(int eth0, int eth1)
+{
+    json_t *result = mesh();
+
+    json_object_set_new(
+        json_array_get(json_object_get(result, "samples"), 47), "rails",
+        json_pack("[{s:s, s:i}, {s:s, s:i}]", "name", "eth0", "bytes", eth0, "name", "eth1", "bytes", eth1));
+    return result;
+}
+
 static void the_end_comes_first(void **state)
 {
     (void)state;
@@ -125,10 +136,7 @@ static void rails_are_judged_where_there_is_a_network(void **state)
 
     (void)state;
     for (int local = 0; local < 2; local++) {
-        json_t *result = mesh();
-        json_object_set_new(
-            json_array_get(json_object_get(result, "samples"), 47), "rails",
-            json_pack("[{s:s, s:i}, {s:s, s:i}]", "name", "eth0", "bytes", 61, "name", "eth1", "bytes", 39));
+        json_t *result = mesh_over(61, 39);
         snprintf(members, sizeof members,
                  "{\"rails\":[{\"node\":\"node1\",\"name\":\"eth0\"},{\"node\":\"node1\",\"name\":\"eth1\"},"
                  "{\"node\":\"node1\",\"name\":\"eth2\",\"failures\":2},{\"node\":\"node0\",\"name\":\"eth2\","
@@ -141,10 +149,7 @@ static void rails_are_judged_where_there_is_a_network(void **state)
         assert_null(report_said(verdict, "Rail eth1 of node1 is slow")); /* 39 % are more than 0.8 of a third */
     }
     for (int local = 0; local < 2; local++) {
-        json_t *result = mesh();
-        json_object_set_new(
-            json_array_get(json_object_get(result, "samples"), 47), "rails",
-            json_pack("[{s:s, s:i}, {s:s, s:i}]", "name", "eth0", "bytes", 61, "name", "eth1", "bytes", 39));
+        json_t *result = mesh_over(61, 39);
         snprintf(members, sizeof members,
                  "{\"rails\":[{\"node\":\"node1\",\"name\":\"eth0\"},{\"node\":\"node1\",\"name\":\"eth1\"}]%s}",
                  loopback[local]);
@@ -154,6 +159,35 @@ static void rails_are_judged_where_there_is_a_network(void **state)
         else
             says(verdict, REPORT_DOUBT,
                  "Rail eth1 of node1 is slow: it brought 39 % of the bytes, and should bring 50 %");
+    }
+}
+
+static void a_share_is_by_line_rates_that_are_known(void **state)
+{
+    static const struct {
+        const char *eth0, *eth1, *words;
+    } cases[] = {
+        {"10000", "10000", "20 % of the bytes, and should bring 50 % (by the line rates)"},
+        {"null", "10000", "20 % of the bytes, and should bring 50 % (if all are alike)"},
+        {"0", "10000", "20 % of the bytes, and should bring 50 % (if all are alike)"},
+        {"-20000", "40000", "20 % of the bytes, and should bring 50 % (if all are alike)"},
+        {"40000", "10000", NULL},
+    };
+    char members[300];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        json_t *result = mesh_over(80, 20);
+        snprintf(members, sizeof members,
+                 "{\"rails\":[{\"node\":\"node1\",\"name\":\"eth0\",\"speed_mbit\":%s},"
+                 "{\"node\":\"node1\",\"name\":\"eth1\",\"speed_mbit\":%s},"
+                 "{\"node\":\"node0\",\"name\":\"eth0\",\"speed_mbit\":null}]}",
+                 cases[i].eth0, cases[i].eth1);
+        const struct report_verdict *verdict = verdict_of(result, members);
+        if (cases[i].words)
+            says(verdict, REPORT_DOUBT, cases[i].words);
+        else
+            assert_null(report_said(verdict, "is slow"));
     }
 }
 
@@ -197,6 +231,7 @@ int main(void)
         cmocka_unit_test(where_it_was_is_no_secret),
         cmocka_unit_test(a_cause_is_told_where_the_file_knows_it),
         cmocka_unit_test(rails_are_judged_where_there_is_a_network),
+        cmocka_unit_test(a_share_is_by_line_rates_that_are_known),
         cmocka_unit_test(what_is_too_large_leaves_the_rest),
     };
 
