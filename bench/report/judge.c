@@ -48,7 +48,7 @@ static void judge_place(struct report_verdict *verdict, const struct report_run 
         report_say(verdict, REPORT_PLAIN, "Both nodes were on one machine.");
 }
 
-/* So that nobody takes what the rest shows for the network's doing. */
+/* Those of both nodes together. So that nobody takes what the rest shows for the network's doing. */
 static void judge_faults(struct report_verdict *verdict, const struct report_run *run)
 {
     static const char *const kinds[] = {"resets", "flips", "shortened", "stalls", "drops", "cut", "refused"};
@@ -56,12 +56,15 @@ static void judge_faults(struct report_verdict *verdict, const struct report_run
     size_t index, used = 0;
     char text[300] = "";
 
-    json_array_foreach(json_object_get(run->root, "faults"), index, faults)
-    {
-        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && used < sizeof text; i++)
-            if (report_number(faults, kinds[i]) > 0)
-                used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %.0f", used ? ", " : "", kinds[i],
-                                         report_number(faults, kinds[i]));
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && used < sizeof text; i++) {
+        double count = 0;
+        json_array_foreach(json_object_get(run->root, "faults"), index, faults)
+        {
+            double of_node = report_number(faults, kinds[i]);
+            count += of_node > 0 ? of_node : 0;
+        }
+        if (count > 0)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %.0f", used ? ", " : "", kinds[i], count);
     }
     if (text[0])
         report_say(verdict, REPORT_DOUBT, "Faults were injected on purpose (--fault): %s.", text);

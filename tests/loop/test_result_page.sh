@@ -76,9 +76,9 @@ done
 pass_if "and no page has the name of a result" [ ! -e new.json ]
 
 # ---- what is no network's doing
-sed 's/"samples": \[/"faults": [{"resets": 3, "flips": 0}], "samples": [/' good.json >faults.json
+sed 's/"samples": \[/"faults": [{"resets": 3, "flips": 0}, {"resets": 4, "flips": 2}], "samples": [/' good.json >faults.json
 report 0 faults.json
-says "Faults were injected on purpose (--fault): resets 3."
+says "Faults were injected on purpose (--fault): resets 7, flips 2."
 limit=60 weft pair --local --lat --backend weft,null --size 8 -n 50 --out lat --report
 pass_if "a run with a page: status $status: $(cat err)" [ "$status" -eq 0 ]
 report 0 lat
