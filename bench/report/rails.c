@@ -126,17 +126,22 @@ static double when(const struct report_run *run, const struct report_flow *flow)
     return NAN;
 }
 
-static bool same_set(const struct report_flow *flow, const struct report_sample *sample)
+static bool same_set(const struct report_flow *one, const struct report_flow *other)
 {
-    return flow->backend == sample->backend && flow->mode == sample->mode && flow->size == sample->size;
+    return one->backend == other->backend && one->mode == other->mode && one->size == other->size;
 }
 
-static const char *events_of(const struct report_run *run, const struct report_flow *flow, char *text, size_t room)
+static bool is_of(const struct report_sample *sample, const struct report_flow *flow)
+{
+    return sample->backend == flow->backend && sample->mode == flow->mode && sample->size == flow->size;
+}
+
+static void tell_events(const struct report_run *run, const struct report_flow *flow, char *text, size_t room)
 {
     double failures = 0, retransmits = 0;
 
     for (size_t i = 0; i < run->sample_count; i++)
-        if (same_set(flow, &run->samples[i])) {
+        if (is_of(&run->samples[i], flow)) {
             failures += run->samples[i].failures;
             retransmits += run->samples[i].retransmits;
         }
@@ -145,7 +150,6 @@ static const char *events_of(const struct report_run *run, const struct report_f
         snprintf(text, room, "%.0f connections were lost in this set", failures);
     else if (retransmits > 0)
         snprintf(text, room, "%.0f segments were sent again in this set", retransmits);
-    return text;
 }
 
 /* Flows of the same set and node stand together. */
@@ -156,8 +160,7 @@ static double bytes_of_set(const struct report_run *run, const struct report_flo
 
     for (size_t i = 0; i < run->flow_count; i++) {
         const struct report_flow *other = &run->flows[i];
-        if (other->size == flow->size && other->mode == flow->mode && other->backend == flow->backend &&
-            strncmp(run->rails.list[other->rail], run->rails.list[flow->rail], length) == 0)
+        if (same_set(other, flow) && strncmp(run->rails.list[other->rail], run->rails.list[flow->rail], length) == 0)
             all += other->bytes;
     }
     return all;
@@ -169,7 +172,8 @@ static int add_history(struct report_figures *figures, const struct report_run *
         report_figure_create(REPORT_LINES, "rails-time", "Shares of the rails in the course of the run",
                              "A point for each size and mode, at its end. Marked are those in which connections were "
                              "lost or TCP sent again.");
-    char text[96], size[32];
+    char text[96] = "", size[32];
+    double at = NAN;
 
     if (!figure)
         return report_figures_add(figures, NULL, status);
@@ -182,7 +186,12 @@ static int add_history(struct report_figures *figures, const struct report_run *
     report_column_add(figure, "event", "", REPORT_MARK, false);
     for (size_t i = 0; i < run->flow_count; i++) {
         const struct report_flow *flow = &run->flows[i];
-        double at = when(run, flow), all = bytes_of_set(run, flow);
+        double all = bytes_of_set(run, flow);
+        /* All samples are looked at for it: once a set, whose flows stand together. */
+        if (i == 0 || !same_set(flow, flow - 1)) {
+            at = when(run, flow);
+            tell_events(run, flow, text, sizeof text);
+        }
         if (isnan(at) || all <= 0)
             continue;
         report_row_add(figure);
@@ -192,7 +201,7 @@ static int add_history(struct report_figures *figures, const struct report_run *
         report_set_text(figure, 3, report_mode_name(flow->mode));
         report_set_text(figure, 4, wf_format_size(flow->size, size, sizeof size));
         report_set_number(figure, 5, flow->bytes);
-        report_set_text(figure, 6, events_of(run, flow, text, sizeof text));
+        report_set_text(figure, 6, text);
     }
     return report_figures_add(figures, figure, status);
 }
