@@ -31,7 +31,8 @@ struct report_oddities {
     size_t more; /* that the list has no room for */
 };
 
-/* Looks at isolated and loaded; what both have is noted of isolated. 0 or -ENOMEM. */
+/* Looks at isolated and loaded; what both have is noted of isolated. Between host memory over loopback there are no
+ * links, and none is odd. 0 or -ENOMEM. */
 int report_oddities_find(const struct report_grid *grid, struct report_oddities *odd, struct wf_status *status);
 
 /* A word on a pair in a set: "slow", "slow one way", or NULL where nothing is odd about it. */

@@ -141,6 +141,15 @@ static void look(const struct bench_result *result, const struct bench_backend_o
     free(back);
 }
 
+/* Over loopback, pairs between host memory have no link of their own: all take turns at the same processors. */
+static bool has_links(const struct bench_result *result, const struct bench_way *way)
+{
+    const struct bench_plan *plan = result->plan;
+
+    return result->nearness != BENCH_LOOPBACK || plan->nodes[way->src_node].memory != BENCH_HOST ||
+           plan->nodes[way->dst_node].memory != BENCH_HOST;
+}
+
 /* --- words --- */
 
 /* The mode whose figures lead. */
@@ -219,7 +228,7 @@ void bench_report_odd(const struct bench_result *result, FILE *out)
         for (int mode = 0; mode < BENCH_MODES; mode++)
             for (int way = 0; way < BENCH_WAYS; way++)
                 if (result->plan->backends[i]->moves_data && result->plan->modes[mode] &&
-                    bench_plan_has_way(result->plan, &bench_ways[way]))
+                    bench_plan_has_way(result->plan, &bench_ways[way]) && has_links(result, &bench_ways[way]))
                     look(result, result->plan->backends[i], mode, &bench_ways[way], &findings);
     if (findings.count) {
         qsort(findings.list, findings.count, sizeof *findings.list, by_share);

@@ -520,6 +520,33 @@ static void a_named_endpoint_covers_its_pairs(void **state)
     scene_destroy(scene);
 }
 
+/* All pairs of a loopback take turns at the same processors, unless GPUs and what they hang on are between. */
+static void between_host_memory_over_loopback_no_link_is_slow(void **state)
+{
+    static const struct {
+        enum bench_memory memory[2];
+        bool named;
+    } rows[] = {
+        {{BENCH_HOST, BENCH_HOST}, false},
+        {{BENCH_CUDA, BENCH_CUDA}, true},
+        {{BENCH_HOST, BENCH_CUDA}, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct scene *scene = scene_create();
+        char text[TEXT_MOST];
+        fill(scene, 0);
+        for (int node = 0; node < 2; node++)
+            scene->plan.nodes[node].memory = rows[i].memory[node];
+        scene->result.nearness = BENCH_LOOPBACK;
+        print(scene, text);
+        assert_int_equal(strstr(text, "asymmetric: node1:host1") != NULL, rows[i].named);
+        assert_int_equal(strstr(text, "asymmetric: what node1:host3 receives") != NULL, rows[i].named);
+        scene_destroy(scene);
+    }
+}
+
 /* --- figures --- */
 
 static void groups_are_far_apart_and_close_together(void **state)
@@ -611,6 +638,7 @@ int main(void)
         cmocka_unit_test(a_share_is_met_or_not),
         cmocka_unit_test(odd_links_are_named_once),
         cmocka_unit_test(a_named_endpoint_covers_its_pairs),
+        cmocka_unit_test(between_host_memory_over_loopback_no_link_is_slow),
         cmocka_unit_test(groups_are_far_apart_and_close_together),
         cmocka_unit_test(one_pair_has_the_spread_of_its_messages),
         cmocka_unit_test(numbers_have_three_digits),

@@ -269,6 +269,39 @@ static void an_endpoint_marks_all_its_pairs_of_that_way(void **state)
     close_grid(&grid);
 }
 
+/* The endpoints of node0 become GPUs. */
+static void give_gpus(json_t *result)
+{
+    json_t *sample;
+    size_t index;
+    char name[32];
+
+    json_array_foreach(json_object_get(result, "samples"), index, sample)
+    {
+        bool sends = strncmp(json_string_value(json_object_get(sample, "src")), "node0:", 6) == 0;
+        const char *end = sends ? "src" : "dst";
+        snprintf(name, sizeof name, "node0:gpu%s",
+                 json_string_value(json_object_get(sample, end)) + strlen("node0:host"));
+        json_object_set_new(sample, end, json_string(name));
+    }
+}
+
+static void between_host_memory_over_loopback_no_link_is_slow(void **state)
+{
+    struct report_grid grid;
+
+    (void)state;
+    for (int gpus = 0; gpus < 2; gpus++) {
+        json_t *result = mesh(a_pair, "isolated");
+        json_object_set_new(result, "loopback", json_true());
+        if (gpus)
+            give_gpus(result);
+        find(&grid, result);
+        assert_int_equal(odd.count, gpus);
+        close_grid(&grid);
+    }
+}
+
 /* Of few pairs among many endpoints a cube would take all memory. */
 static void a_diagonal_is_no_cube(void **state)
 {
@@ -298,6 +331,7 @@ int main(void)
         cmocka_unit_test(in_a_healthy_mesh_nothing_is),
         cmocka_unit_test(a_slow_pair_is_named_with_its_way),
         cmocka_unit_test(an_endpoint_marks_all_its_pairs_of_that_way),
+        cmocka_unit_test(between_host_memory_over_loopback_no_link_is_slow),
         cmocka_unit_test(a_diagonal_is_no_cube),
     };
 
