@@ -111,6 +111,14 @@ static void read_completions(struct sender *sender)
     }
 }
 
+/* Until a completion can be read, which poll() tells as POLLERR, asked or not. False: none came in time. */
+static bool wait_for_completion(const struct sender *sender, int timeout_ms)
+{
+    struct pollfd poll_fd = {.fd = sender->socket};
+
+    return poll(&poll_fd, 1, timeout_ms) > 0;
+}
+
 static void send_device(struct sender *sender, uint64_t bytes)
 {
     int64_t end;
@@ -120,15 +128,14 @@ static void send_device(struct sender *sender, uint64_t bytes)
     for (uint64_t at = 0; at < bytes;) {
         size_t sent = send_device_once(sender, at, bytes - at < SEND_BYTES ? bytes - at : SEND_BYTES);
 
-        if (!sent)
-            usleep(1000);
+        /* There is no room for another call until an earlier one is done. */
+        if (!sent && !wait_for_completion(sender, PATIENCE_MS))
+            errx(1, "no room to send, and no completion in %d ms", PATIENCE_MS);
         at += sent;
         read_completions(sender);
     }
     for (end = now_ms() + PATIENCE_MS; sender->completions < sender->calls && now_ms() < end;) {
-        struct pollfd poll_fd = {.fd = sender->socket};
-
-        poll(&poll_fd, 1, 100);
+        wait_for_completion(sender, 100);
         read_completions(sender);
     }
 }
