@@ -43,8 +43,11 @@ bool nic_same_rss(const struct wf_devmem_rss *wanted, const struct wf_devmem_rss
  * in the way that this cannot change, as `status` says. Whatever the failure, the card is as it was before, or a record
  * is left and `status` says so. */
 int nic_prepare(const struct nic_job *job, const char *name, struct wf_status *status);
-/* Puts back what its record says. -ENOENT: there is none. A failure leaves the record. */
+/* Puts back what its record says. -ENOENT: there is none. -ESTALE, without words: it was of an earlier boot, and is
+ * removed. A failure leaves the record. */
 int nic_restore(const struct nic_job *job, const char *name, struct wf_status *status);
+/* What is said of a record of an earlier boot, behind the card's name. */
+#define NIC_STALE "the record of 'weft nic prepare' is of an earlier boot of the machine: nothing is prepared any more"
 /* Prints what it is and what is in the way, and whether it has one of the records. */
 int nic_show(const struct nic_job *job, const char *name, char (*recorded)[IFNAMSIZ], int count,
              struct wf_status *status);

@@ -104,12 +104,15 @@ static void restore_one(const struct nic_job *job, const char *name, struct tall
     struct wf_status status;
     int result = nic_restore(job, name, &status);
 
-    if (result == -ENOENT)
-        fprintf(job->out, "%s: 'weft nic prepare' has changed nothing here\n", name);
+    bool none = result == -ENOENT || result == -ESTALE;
+
+    if (none)
+        fprintf(job->out, "%s: %s\n", name,
+                result == -ESTALE ? NIC_STALE : "'weft nic prepare' has changed nothing here");
     else if (result)
         tell(&status);
-    tally->done += result == 0 || result == -ENOENT;
-    tally->failed += result && result != -ENOENT;
+    tally->done += result == 0 || none;
+    tally->failed += result && !none;
 }
 
 /* Those that are named, or all. What is not put back is a failure, whatever the reason. */

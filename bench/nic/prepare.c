@@ -74,7 +74,7 @@ static int find_record(const struct nic_job *job, struct card_work *work, struct
     result = nic_record_read(job->folder, name, &work->record, status);
     if (result == 0)
         return work->record.ifindex == work->card.ifindex ? 1 : lost(&work->record, status);
-    return result == -ENOENT ? 0 : result;
+    return result == -ENOENT || result == -ESTALE ? 0 : result;
 }
 
 static int make_record(const struct nic_job *job, struct card_work *work, struct wf_status *status)
@@ -220,13 +220,12 @@ int nic_restore(const struct nic_job *job, const char *name, struct wf_status *s
         nic_record_of(job->folder, &work->card, recorded); /* it may have another name */
         result = nic_record_read(job->folder, recorded, &work->record, status);
     }
-    bool none = result == -ENOENT; /* or one from before the machine booted, which is none */
+    int found = result;
+    bool none = found == -ENOENT || found == -ESTALE;
     if (result == 0)
         result = restore(job, work, status);
     if ((result == 0 || none) && job->folder >= 0 && !job->dry)
         result = nic_record_remove(job->folder, recorded, status);
-    if (result == 0 && none)
-        result = -ENOENT;
     free(work);
-    return result;
+    return result == 0 && none ? found : result;
 }

@@ -210,7 +210,7 @@ int nic_record_read(int folder, const char *name, struct nic_record *record, str
     if (result == 0 && (!text || !read_text(text, found, boot) || strcmp(found->name, name) != 0))
         result = wf_fail(status, -EINVAL, "%s is no record of %s: look at it, and remove it", file, name);
     if (result == 0 && strcmp(boot, boot_text(now)) != 0)
-        result = -ENOENT; /* of a card that has started anew since */
+        result = -ESTALE;
     if (result == 0)
         *record = *found;
     free(text);

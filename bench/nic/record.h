@@ -35,8 +35,9 @@ int nic_records_hold(const char *path, int *held, struct wf_status *status);
 
 /* Writes it, on the disk and whole when this returns, or not at all. */
 int nic_record_write(int folder, const struct nic_record *record, struct wf_status *status);
-/* -ENOENT, without words: there is none of this interface. -EINVAL: what is there is none of this user's records, or is
- * of another version. */
+/* -ENOENT, without words: there is none of this interface. -ESTALE, without words: there is one from before the machine
+ * has booted, and the card is not as it says any more. -EINVAL: what is there is none of this user's records, or is of
+ * another version. */
 int nic_record_read(int folder, const char *name, struct nic_record *record, struct wf_status *status);
 int nic_record_remove(int folder, const char *name, struct wf_status *status);
 /* The name under which the card is recorded, which is its own unless it was another before. */

@@ -47,18 +47,25 @@ static void put_obstacle(FILE *out, const struct nic_job *job, const struct wf_d
 }
 
 /* Another user's records cannot be read, but their names can. */
-static bool is_recorded(const struct nic_job *job, const struct wf_devmem_card *card, char (*recorded)[IFNAMSIZ],
-                        int count)
+static void put_record(const struct nic_job *job, const struct wf_devmem_card *card, char (*recorded)[IFNAMSIZ],
+                       int count)
 {
+    struct nic_record *record = job->folder < 0 ? NULL : calloc(1, sizeof *record);
+    struct wf_status ignored;
     char name[IFNAMSIZ];
+    bool found = false;
 
-    if (job->folder < 0)
-        return false;
+    if (!record)
+        return;
     nic_record_of(job->folder, card, name);
-    for (int i = 0; i < count; i++)
-        if (strcmp(recorded[i], name) == 0)
-            return true;
-    return false;
+    for (int i = 0; !found && i < count; i++)
+        found = strcmp(recorded[i], name) == 0;
+    if (found && nic_record_read(job->folder, name, record, &ignored) == -ESTALE)
+        fprintf(job->out, "  " NIC_STALE "\n");
+    else if (found)
+        fprintf(job->out, "  as 'weft nic prepare' has made it: 'weft nic restore %s' puts back what was there\n",
+                card->name);
+    free(record);
 }
 
 int nic_show(const struct nic_job *job, const char *name, char (*recorded)[IFNAMSIZ], int count,
@@ -75,9 +82,7 @@ int nic_show(const struct nic_job *job, const char *name, char (*recorded)[IFNAM
             rss->count = 0;
         put_card(job->out, &card, rss);
         put_obstacle(job->out, job, &card, rss);
-        if (is_recorded(job, &card, recorded, count))
-            fprintf(job->out, "  as 'weft nic prepare' has made it: 'weft nic restore %s' puts back what was there\n",
-                    card.name);
+        put_record(job, &card, recorded, count);
     }
     free(rss);
     return result;

@@ -429,31 +429,32 @@ static void prepare_after_a_death_keeps_the_first_record(void **state)
 
 /* --- records --- */
 
+static FILE *open_record(const char *mode)
+{
+    struct stat there;
+    char path[160];
+
+    assert_int_equal(records(), 1);
+    assert_int_equal(stat("/proc/self/ns/net", &there), 0);
+    snprintf(path, sizeof path, "%s/nic.%llu.%s", folder, (unsigned long long)there.st_ino, FAKE_NAME);
+    FILE *file = fopen(path, mode);
+    assert_non_null(file);
+    return file;
+}
+
 static void write_file(const char *text, size_t bytes)
 {
-    char path[160], names[1][IFNAMSIZ], name[96];
-    struct stat there;
+    FILE *file = open_record("w");
 
-    assert_int_equal(nic_record_list(job.folder, names, 1), 1);
-    assert_int_equal(stat("/proc/self/ns/net", &there), 0);
-    snprintf(name, sizeof name, "nic.%llu.%s", (unsigned long long)there.st_ino, FAKE_NAME);
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
     assert_int_equal(fwrite(text, 1, bytes, file), bytes);
     fclose(file);
 }
 
 static size_t read_file(char *text, size_t room)
 {
-    struct stat there;
-    char path[160];
-
-    assert_int_equal(stat("/proc/self/ns/net", &there), 0);
-    snprintf(path, sizeof path, "%s/nic.%llu.%s", folder, (unsigned long long)there.st_ino, FAKE_NAME);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
+    FILE *file = open_record("r");
     size_t bytes = fread(text, 1, room, file);
+
     fclose(file);
     return bytes;
 }
@@ -479,9 +480,52 @@ static void half_a_record_is_none(void **state)
         text[at] = 'x';
         write_file(text, bytes);
         int result = nic_record_read(job.folder, FAKE_NAME, &record, &status);
-        assert_true(result == -EINVAL || result == -ENOENT || result == 0);
+        assert_true(result == -EINVAL || result == -ESTALE || result == 0);
         text[at] = was;
     }
+}
+
+/* The card's record becomes one from before the machine has booted, and the card one that has started anew. */
+static void boot_anew(void)
+{
+    char text[4096], *boot;
+    size_t bytes = read_file(text, sizeof text - 1);
+
+    text[bytes] = '\0';
+    boot = strstr(text, "boot ");
+    assert_non_null(boot);
+    boot[5] ^= 1; /* another one */
+    write_file(text, bytes);
+    *fake = before;
+}
+
+static void a_record_of_an_earlier_boot_is_none(void **state)
+{
+    char name[1][IFNAMSIZ] = {FAKE_NAME};
+
+    (void)state;
+    must(nic_prepare(&job, FAKE_NAME, &status));
+    boot_anew();
+    must(nic_show(&job, FAKE_NAME, name, 1, &status));
+    expect_said(
+        "  the record of 'weft nic prepare' is of an earlier boot of the machine: nothing is prepared any more");
+    assert_null(strstr(said, "as 'weft nic prepare' has made it"));
+    job.dry = true;
+    assert_int_equal(nic_restore(&job, FAKE_NAME, &status), -ESTALE);
+    assert_int_equal(records(), 1);
+    job.dry = false;
+    assert_int_equal(nic_restore(&job, FAKE_NAME, &status), -ESTALE);
+    assert_int_equal(fake->writes, 0);
+    expect_as_before();
+    assert_int_equal(nic_restore(&job, FAKE_NAME, &status), -ENOENT);
+    /* One that is made in its place is of this boot. */
+    must(nic_prepare(&job, FAKE_NAME, &status));
+    boot_anew();
+    must(nic_prepare(&job, FAKE_NAME, &status));
+    must(nic_show(&job, FAKE_NAME, name, 1, &status));
+    expect_said("as 'weft nic prepare' has made it");
+    must(nic_restore(&job, FAKE_NAME, &status));
+    expect_as_before();
 }
 
 static void a_card_that_is_not_here_keeps_its_record(void **state)
@@ -590,6 +634,7 @@ int main(void)
         TEST(whoever_dies_in_restore_can_begin_again),
         TEST(prepare_after_a_death_keeps_the_first_record),
         TEST(half_a_record_is_none),
+        TEST(a_record_of_an_earlier_boot_is_none),
         TEST(a_card_that_is_not_here_keeps_its_record),
         TEST(a_card_has_one_record_whatever_its_name),
         TEST(a_folder_that_others_can_write_to_is_none),
