@@ -15,10 +15,19 @@ each() { # FILE WORDS
     [ "$(jq -c "select($2)" "$1" | wc -l)" -eq "$(wc -l <"$1")" ]
 }
 
-# ---- as they are measured: what follows the lines that are read takes for ever, and the run is ended by a signal:
-# one, for without --foreground timeout sends a second one to its process group.
+# Sends one signal to the run that writes to descriptor 3, and waits for all it says and for its end. Sets status. That
+# run is no child of timeout's, which would send the signal twice, and to the other node, too.
+end_by() { # SIGNAL PID FILE
+    kill "-$1" "$2"
+    timeout 60 cat <&3 >"$3" || kill -KILL "$2"
+    exec 3<&-
+    wait "$2"
+    status=$?
+}
+
+# ---- as they are measured: what follows the lines that are read takes for ever, and the run is ended by a signal
 mkfifo lines samples
-timeout --foreground -k 5 60 "$WEFT" mesh $base --size 1K,4M -n 5000 -w 0 -c 0 --mode loaded >lines 2>err </dev/null &
+"$WEFT" mesh $base --size 1K,4M -n 5000 -w 0 -c 0 --mode loaded >lines 2>err </dev/null &
 running=$!
 exec 3<lines
 read -r head <&3
@@ -29,27 +38,20 @@ while ((rows < 2)) && read -r line <&3; do
 done
 pass_if "a line for each direction of the first size" [ "$rows" -eq 2 ]
 pass_if "while the next one is measured" kill -0 "$running"
-kill -INT "$running"
-cat <&3 >rest
-exec 3<&-
-wait "$running"
-status=$?
+end_by INT "$running" rest
 pass_if "cut short: status $status" [ "$status" -eq 1 ]
 pass_if "what had been printed is not printed again: $(cat rest)" [ "$(grep -c '^ *1K ' rest)" -eq 0 ]
 pass_if "the end says so: $(cat rest)" grep -q 'FAILED, cut short by SIGINT at node0' <(flat rest)
 
-timeout --foreground -k 5 60 "$WEFT" mesh $base --size 1K,4M -n 5000 -w 0 -c 0 --mode isolated --quiet --json-stream samples \
-    2>err </dev/null &
+"$WEFT" mesh $base --size 1K,4M -n 5000 -w 0 -c 0 --mode isolated --quiet --json-stream samples 2>err </dev/null &
 running=$!
 exec 3<samples
 read -r first <&3
 echo "$first" >first.json
 pass_if "a sample at once: $first" grep -q '^{"backend":"weft".*"size_bytes":1024,' first.json
 pass_if "while the others are measured" kill -0 "$running"
-kill -INT "$running"
-cat <&3 >/dev/null
-exec 3<&-
-wait "$running"
+end_by INT "$running" /dev/null
+pass_if "cut short, too: status $status" [ "$status" -eq 1 ]
 
 # ---- a line for each sample, and nothing else
 weft mesh $base --size 1K,64K -n 9 -w 0 --json-stream stream --json whole.json
