@@ -93,6 +93,47 @@ void refuses_a_range_over_two(struct memory_world *world)
         device_give(world, 0, taken[i]);
 }
 
+static struct wf_memory_extent extent_of(struct memory_world *world, const void *address)
+{
+    struct wf_memory_extent extent = {0};
+    struct wf_status status = {0};
+
+    if (world->ops->extent(world->memory, address, &extent, &status))
+        fail_msg("%s", status.text);
+    return extent;
+}
+
+/* Addresses of large ones come again soon, the numbers of allocations do not. */
+void tells_allocations_apart(struct memory_world *world)
+{
+    enum { COUNT = 6 };
+    const uint64_t size = DEVICE_BYTES / 2;
+    struct wf_memory_extent extent = {.device = -9}, before[COUNT];
+    struct wf_status status = {0};
+    uint8_t on_stack;
+
+    for (int i = 0; i < COUNT; i++) {
+        uint8_t *there = device_take(world, world->other, size), *beside = device_take(world, 0, 1000);
+        before[i] = extent_of(world, there);
+        assert_int_equal(before[i].device, world->other);
+        assert_ptr_equal(before[i].base, there);
+        assert_true(before[i].bytes >= size);
+        assert_true(before[i].id != 0);
+        extent = extent_of(world, there + size - 1);
+        assert_ptr_equal(extent.base, there);
+        assert_true(extent.id == before[i].id);
+        assert_true(extent_of(world, beside + 999).id != before[i].id);
+        for (int k = 0; k < i; k++)
+            assert_true(before[k].id != before[i].id);
+        device_give(world, 0, beside);
+        device_give(world, world->other, there);
+    }
+    extent.device = -9;
+    assert_int_equal(world->ops->extent(world->memory, &on_stack, &extent, &status), -EINVAL);
+    assert_int_equal(extent.device, -9);
+    assert_true(status.text[0]);
+}
+
 void runs_out_of_memory(struct memory_world *world)
 {
     enum { COUNT = 4096, SIZE = 4 << 20 };
@@ -160,19 +201,24 @@ void pins(struct memory_world *world)
 void exports_or_says_why(struct memory_world *world)
 {
     uint8_t *there = device_take(world, world->other, 4 * PAGE);
-    struct wf_status status = {0};
+    struct wf_status status = {0}, why = {0};
+    int able = world->ops->exports(world->memory, world->other, &why);
     uint64_t offset = 0;
     int fd = -1;
     int result = world->ops->export_dmabuf(world->memory, world->other, there + 100, 1000, &fd, &offset, &status);
 
     if (result == 0) {
         assert_true(fcntl(fd, F_GETFD) >= 0);
-        assert_true(offset < PAGE);
+        assert_int_equal(offset, (uintptr_t)(there + 100) % PAGE);
+        assert_int_equal(able, 0);
         close(fd);
     } else {
+        assert_true(able == 0 || able == -ENOTSUP);
+        assert_true(able == 0 || why.text[0]);
         assert_true(result == -ENOTSUP || (world->kind->real && result < 0)); /* not of any part of an allocation */
         assert_true(status.text[0]);
         assert_int_equal(fd, -1);
     }
+    assert_int_equal(world->ops->exports(world->memory, WF_DEVICES_MAX, &why), -ENODEV);
     device_give(world, world->other, there);
 }

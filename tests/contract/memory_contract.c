@@ -28,6 +28,7 @@ static const struct contract_case {
     {"copies now", copies_now},
     {"locates", locates},
     {"refuses a range over two", refuses_a_range_over_two},
+    {"tells allocations apart", tells_allocations_apart},
     {"runs out of memory", runs_out_of_memory},
     {"pins", pins},
     {"exports or says why", exports_or_says_why},

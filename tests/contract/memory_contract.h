@@ -106,6 +106,7 @@ void copies_now(struct memory_world *world);
 /* memory_cases_place.c */
 void locates(struct memory_world *world);
 void refuses_a_range_over_two(struct memory_world *world);
+void tells_allocations_apart(struct memory_world *world);
 void runs_out_of_memory(struct memory_world *world);
 void pins(struct memory_world *world);
 void exports_or_says_why(struct memory_world *world);

@@ -15,8 +15,8 @@ static struct wf_sim *time_of_world;
 
 static void *simulated_create(uint64_t seed)
 {
-    struct wf_sim_memory *host = wf_sim_memory_create(
-        &(struct wf_sim_memory_options){.seed = seed, .devices = DEVICES, .device_bytes = DEVICE_BYTES});
+    struct wf_sim_memory *host = wf_sim_memory_create(&(struct wf_sim_memory_options){
+        .seed = seed, .devices = DEVICES, .device_bytes = DEVICE_BYTES, .exports = seed % 2});
 
     time_of_world = wf_sim_create(&(struct wf_sim_options){.seed = seed});
     assert_non_null(host);

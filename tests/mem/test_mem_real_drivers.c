@@ -60,6 +60,7 @@ static const struct played {
     {MAPPED + 32 * MEBI, MEBI, WF_CU_MEMORY_DEVICE, 0, 99},   /* of a GPU that was not there when we opened */
 };
 static wf_cu_result asking_fails, ranging_fails;
+static uint64_t buffer_id, block_id; /* of all of them; 0: not told */
 
 static const struct played *at(uint64_t address)
 {
@@ -88,6 +89,10 @@ static wf_cu_result get_attributes(unsigned int count, unsigned int *questions, 
             *(wf_cu_memory *)answers[i] = where ? where->base : 0;
         else if (questions[i] == WF_CU_POINTER_RANGE_SIZE)
             *(size_t *)answers[i] = where ? where->bytes : 0;
+        else if (questions[i] == WF_CU_POINTER_BUFFER_ID)
+            *(uint64_t *)answers[i] = where ? buffer_id : 0;
+        else if (questions[i] == WF_CU_POINTER_BLOCK_ID)
+            *(uint64_t *)answers[i] = where ? block_id : 0;
         else
             fail_msg("attribute %u", questions[i]);
     }
@@ -338,6 +343,42 @@ static void waits_only_where_no_event_can(void **state)
     wf_memory_cuda.free(memory, 0, there);
 }
 
+/* --- allocations --- */
+
+static struct wf_memory_extent extent_of(uint64_t address)
+{
+    struct wf_memory_extent extent = {.device = -9};
+    struct wf_status status = {0};
+
+    if (wf_memory_cuda.extent(memory, (const void *)(uintptr_t)address, &extent, &status))
+        fail_msg("%s", status.text);
+    return extent;
+}
+
+/* Of mappings some drivers tell the block that is mapped, and no number of a buffer. */
+static void tells_a_mapping_and_its_block(void **state)
+{
+    struct wf_memory_extent extent;
+
+    (void)state;
+    memory->driver.api.cuPointerGetAttributes = get_attributes;
+    memory->driver.api.cuMemGetAddressRange = get_range;
+    buffer_id = 7, block_id = 7;
+    extent = extent_of(MAPPED + 3 * MEBI);
+    assert_int_equal(extent.device, 1);
+    assert_true((uintptr_t)extent.base == MAPPED + 2 * MEBI && extent.bytes == 2 * MEBI);
+    assert_true(extent.id == 7);
+    buffer_id = 0;
+    assert_true(extent_of(MAPPED).id != 0 && extent_of(MAPPED).id != 7); /* another kind of number */
+    block_id = 0;
+    assert_true(extent_of(MAPPED).id == 0);
+    assert_int_equal(wf_memory_cuda.extent(memory, (void *)(uintptr_t)(MAPPED + 16 * MEBI), &extent, NULL), -EINVAL);
+    assert_int_equal(wf_memory_cuda.extent(memory, (void *)(uintptr_t)(MAPPED + 32 * MEBI), &extent, NULL), -EINVAL);
+    asking_fails = 999;
+    assert_int_equal(wf_memory_cuda.extent(memory, (void *)(uintptr_t)MAPPED, &extent, NULL), -EIO);
+    asking_fails = 0;
+}
+
 /* --- dma-bufs --- */
 
 static uint64_t exported_base, exported_bytes;
@@ -374,7 +415,8 @@ static void exports_whole_pages(void **state)
     assert_int_equal(
         wf_memory_cuda.export_dmabuf(memory, 0, (void *)(uintptr_t)(MAPPED + 100), page, &fd, &offset, &status),
         -ENOTSUP);
-    assert_string_equal(status.text, "GPU 0: its driver offers no dma-buf");
+    assert_non_null(strstr(status.text, "GPU 0: its driver offers no dma-buf"));
+    assert_int_equal(wf_memory_cuda.exports(memory, 0, &status), -ENOTSUP);
     assert_int_equal(fd, -1);
     dmabuf_able = 1;
     assert_int_equal(
@@ -383,6 +425,7 @@ static void exports_whole_pages(void **state)
     assert_int_equal(offset, 100);
     assert_int_equal(exported_base, MAPPED);
     assert_int_equal(exported_bytes, 2 * page);
+    assert_int_equal(wf_memory_cuda.exports(memory, 0, &status), 0);
 }
 
 int main(void)
@@ -394,6 +437,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(holds_by_a_word_that_we_have_pinned, set_up, tear_down),
         cmocka_unit_test_setup_teardown(copies_piece_by_piece_where_batches_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(waits_only_where_no_event_can, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(tells_a_mapping_and_its_block, set_up, tear_down),
         cmocka_unit_test_setup_teardown(exports_whole_pages, set_up, tear_down),
     };
 

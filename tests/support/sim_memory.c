@@ -262,7 +262,8 @@ void *wf_sim_memory_take(struct wf_sim_memory *memory, int index, uint64_t bytes
     struct sim_device *device = &memory->devices[index];
     uint64_t base = bytes && bytes <= device->room ? place_for(memory, index, bytes) : 0;
     uint8_t *content = base ? malloc(bytes) : NULL;
-    struct sim_allocation allocation = {.base = base, .bytes = bytes, .device = index, .content = content};
+    struct sim_allocation allocation = {
+        .base = base, .bytes = bytes, .id = ++memory->last_id, .device = index, .content = content};
     if (!content || insert(memory, &allocation) < 0) {
         free(content);
         return NULL;
@@ -496,13 +497,6 @@ static int sim_copy_now(struct wf_memory *memory, void *to, const void *from, ui
     return 0;
 }
 
-static int sim_export_dmabuf(struct wf_memory *memory, int device, const void *base, uint64_t bytes, int *fd,
-                             uint64_t *offset, struct wf_status *status)
-{
-    (void)memory, (void)base, (void)bytes, (void)fd, (void)offset;
-    return wf_fail(status, -ENOTSUP, "simulated GPU %d exports no memory", device);
-}
-
 const struct wf_memory_ops wf_memory_sim = {
     .kind = "cuda",
     .present = sim_present,
@@ -512,6 +506,7 @@ const struct wf_memory_ops wf_memory_sim = {
     .devices = sim_devices,
     .use = sim_use,
     .locate = sim_locate,
+    .extent = sim_extent,
     .alloc = sim_alloc,
     .free = sim_free,
     .pin = sim_pin_range,
@@ -521,5 +516,6 @@ const struct wf_memory_ops wf_memory_sim = {
     .why = sim_why,
     .hold = sim_hold,
     .copy_now = sim_copy_now,
+    .exports = sim_exports,
     .export_dmabuf = sim_export_dmabuf,
 };

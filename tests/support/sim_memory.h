@@ -34,6 +34,7 @@ struct wf_sim_memory_options {
     uint32_t late_percent;     /* copies that take twenty times as long; above 100: none [4] */
     uint32_t scribble_percent; /* copies that ruin their destination first; above 100: none [50] */
     bool no_hold;              /* streams of the user's cannot be held */
+    bool exports;              /* gives dma-bufs, which are empty files: for who only counts and passes them on */
 };
 
 /* NULL when memory is out. `options` NULL: all defaults, seed 0. The host of wf_memory_sim. */

@@ -1,6 +1,6 @@
 /*
- * sim_memory_internal.h: what sim_memory.c (devices, memory, the seam), sim_memory_copy.c (copies) and
- * sim_memory_stream.c (streams of the user's) share.
+ * sim_memory_internal.h: what sim_memory.c (devices, memory, the seam), sim_memory_copy.c (copies),
+ * sim_memory_export.c (allocations, dma-bufs) and sim_memory_stream.c (streams of the user's) share.
  */
 #ifndef WEFT_TESTS_SUPPORT_SIM_MEMORY_INTERNAL_H
 #define WEFT_TESTS_SUPPORT_SIM_MEMORY_INTERNAL_H
@@ -13,6 +13,7 @@
 /* Device memory in use. */
 struct sim_allocation {
     uint64_t base, bytes; /* address as the program knows it */
+    uint64_t id;
     int device;
     uint8_t *content;
 };
@@ -107,6 +108,7 @@ struct wf_sim_memory {
     struct wf_sim *sim;     /* NULL: no time */
     uint64_t random_state;
     struct wf_sim_memory_options options;
+    uint64_t last_id;
     uint8_t *reserved; /* addresses of all devices, one slice each */
     int opened;
     int failing_pins;
@@ -127,6 +129,12 @@ bool sim_is_device_address(const struct wf_sim_memory *memory, const void *addre
 uint8_t *sim_memory_at(struct wf_sim_memory *memory, const void *address, uint64_t bytes, int device);
 bool sim_is_pinned(const struct wf_sim_memory *memory, const void *address, uint64_t bytes);
 bool sim_ranges_meet(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes);
+
+/* --- sim_memory_export.c --- */
+int sim_extent(struct wf_memory *memory, const void *address, struct wf_memory_extent *out, struct wf_status *status);
+int sim_exports(struct wf_memory *memory, int device, struct wf_status *status);
+int sim_export_dmabuf(struct wf_memory *memory, int device, const void *base, uint64_t bytes, int *fd, uint64_t *offset,
+                      struct wf_status *status);
 
 /* --- sim_memory_copy.c --- */
 int sim_copy_start(struct wf_memory *memory, struct wf_copy *copy, const struct wf_copy_piece *pieces, int count,

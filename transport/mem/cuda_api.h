@@ -54,10 +54,12 @@ enum { WF_CU_DEVICE_DMA_BUF_SUPPORTED = 124 };
 enum {
     WF_CU_POINTER_CONTEXT = 1,        /* wf_cu_context; NULL for memory without a context: pools, mappings */
     WF_CU_POINTER_MEMORY_TYPE = 2,    /* unsigned: WF_CU_MEMORY_...; 0: not CUDA's */
+    WF_CU_POINTER_BUFFER_ID = 7,      /* uint64_t */
     WF_CU_POINTER_IS_MANAGED = 8,     /* unsigned */
     WF_CU_POINTER_DEVICE_ORDINAL = 9, /* int */
     WF_CU_POINTER_RANGE_START = 11,   /* wf_cu_memory; for reserved addresses, the start of the reservation */
     WF_CU_POINTER_RANGE_SIZE = 12,    /* size_t */
+    WF_CU_POINTER_BLOCK_ID = 20,      /* uint64_t; of the physical memory behind a mapping */
 };
 enum { WF_CU_MEMORY_HOST = 1, WF_CU_MEMORY_DEVICE = 2 };
 

@@ -41,6 +41,16 @@ struct wf_memory_place {
     bool pinned; /* host memory: devices copy from and to it at full speed */
 };
 
+/* An allocation of device memory, or a mapping in reserved addresses. */
+struct wf_memory_extent {
+    int device;
+    const void *base;
+    uint64_t bytes;
+    /* Another one for what is allocated later, also at the same address, while this process lives; two mappings of one
+     * block have the same. 0: the driver does not tell. */
+    uint64_t id;
+};
+
 /* One piece of a copy. */
 struct wf_copy_piece {
     void *to;
@@ -92,6 +102,10 @@ struct wf_memory_ops {
     int (*locate)(struct wf_memory *memory, const void *base, uint64_t length, struct wf_memory_place *out,
                   struct wf_status *status);
 
+    /* Tells the allocation that `address` is in. Needs no device in use. -EINVAL: it is in none of a device. */
+    int (*extent)(struct wf_memory *memory, const void *address, struct wf_memory_extent *out,
+                  struct wf_status *status);
+
     /* Allocates and frees device memory. May wait, also for work on the device. -ENOMEM. */
     int (*alloc)(struct wf_memory *memory, int device, uint64_t bytes, void **out, struct wf_status *status);
     void (*free)(struct wf_memory *memory, int device, void *base);
@@ -120,7 +134,13 @@ struct wf_memory_ops {
     /* Copies between any two places, and waits for the copy: to fill and read device memory, not for data paths. */
     int (*copy_now)(struct wf_memory *memory, void *to, const void *from, uint64_t bytes, struct wf_status *status);
 
-    /* A dma-buf of device memory, for network cards that write to it. -ENOTSUP: the driver or device has none. */
+    /* Can dma-bufs of this device's memory be had at all? 0; -ENOTSUP: no, and `status` says why; -ENODEV: there is no
+     * such device. Needs no device in use. */
+    int (*exports)(struct wf_memory *memory, int device, struct wf_status *status);
+    /* A dma-buf of device memory, for network cards that read or write it; its descriptor is the caller's. It consists
+     * of whole pages: `base` is `offset` bytes behind its start, and other memory may share its first and last page.
+     * While it is in use anywhere, its memory stays, also where it has been freed. -ENOTSUP: the driver or device has
+     * none of this memory. */
     int (*export_dmabuf)(struct wf_memory *memory, int device, const void *base, uint64_t bytes, int *fd,
                          uint64_t *offset, struct wf_status *status);
 };

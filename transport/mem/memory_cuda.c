@@ -193,6 +193,7 @@ const struct wf_memory_ops wf_memory_cuda = {
     .devices = cuda_devices,
     .use = cuda_use,
     .locate = wf_cuda_locate,
+    .extent = wf_cuda_extent,
     .alloc = wf_cuda_alloc,
     .free = wf_cuda_free,
     .pin = wf_cuda_pin,
@@ -202,5 +203,6 @@ const struct wf_memory_ops wf_memory_cuda = {
     .why = cuda_why,
     .hold = wf_cuda_hold,
     .copy_now = wf_cuda_copy_now,
+    .exports = wf_cuda_exports,
     .export_dmabuf = wf_cuda_export_dmabuf,
 };

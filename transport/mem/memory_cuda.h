@@ -107,6 +107,12 @@ void wf_cuda_device_stop(struct wf_memory *memory, struct wf_cuda_device *device
 /* Frees the device's host memory, once the context is gone. */
 void wf_cuda_device_forget(struct wf_cuda_device *device);
 
+/* --- memory_cuda_place.c --- */
+
+/* The device with this number, entered. NULL: it is not in use or lost; `*code` and `status` say so. */
+struct wf_cuda_device *wf_cuda_enter_number(struct wf_memory *memory, int index, struct wf_cuda_visit *visit, int *code,
+                                            struct wf_status *status);
+
 /* --- memory_cuda_gather.c --- */
 
 /* Should one launch move the pieces? Only if their host sides are one range and their device sides are scattered. */
@@ -122,10 +128,13 @@ wf_cu_result wf_cuda_queue_gathered(struct wf_memory *memory, struct wf_cuda_dev
 
 int wf_cuda_locate(struct wf_memory *memory, const void *base, uint64_t length, struct wf_memory_place *out,
                    struct wf_status *status);
+int wf_cuda_extent(struct wf_memory *memory, const void *address, struct wf_memory_extent *out,
+                   struct wf_status *status);
 int wf_cuda_alloc(struct wf_memory *memory, int device, uint64_t bytes, void **out, struct wf_status *status);
 void wf_cuda_free(struct wf_memory *memory, int device, void *base);
 int wf_cuda_pin(struct wf_memory *memory, int device, void *base, uint64_t bytes, struct wf_status *status);
 void wf_cuda_unpin(struct wf_memory *memory, int device, void *base);
+int wf_cuda_exports(struct wf_memory *memory, int device, struct wf_status *status);
 int wf_cuda_export_dmabuf(struct wf_memory *memory, int device, const void *base, uint64_t bytes, int *fd,
                           uint64_t *offset, struct wf_status *status);
 

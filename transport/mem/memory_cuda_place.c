@@ -1,11 +1,10 @@
-/* Where memory is, and memory itself: device memory, pinned host memory, dma-bufs. */
+/* Where memory is, and memory itself: device memory, pinned host memory. */
 #include "mem/memory_cuda.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 /* What the driver says of one address. */
 struct address {
@@ -65,6 +64,22 @@ static bool on_device(const struct address *address)
     return address->type == WF_CU_MEMORY_DEVICE && !address->managed;
 }
 
+/* The context that knows most of the address becomes the thread's, until pop_context(). False: there is none. */
+static bool push_context_of(struct wf_memory *memory, const struct address *address)
+{
+    struct wf_cuda_device *device = wf_cuda_in_use(memory, address->ordinal);
+    wf_cu_context context = address->context ? address->context : device ? device->context : NULL;
+
+    return context && memory->driver.api.cuCtxPushCurrent(context) == WF_CU_SUCCESS;
+}
+
+static void pop_context(struct wf_memory *memory)
+{
+    wf_cu_context context;
+
+    (void)memory->driver.api.cuCtxPopCurrent(&context);
+}
+
 /*
  * The allocation that `where` is in. Mappings side by side in one reservation are each an allocation of their own:
  * cuMemGetAddressRange keeps them apart, the attributes of a pointer do not. So the latter are asked only where the
@@ -73,17 +88,15 @@ static bool on_device(const struct address *address)
 static struct extent extent_of(struct wf_memory *memory, uint64_t where, const struct address *address)
 {
     const struct wf_cuda_api *api = &memory->driver.api;
-    struct wf_cuda_device *device = wf_cuda_in_use(memory, address->ordinal);
-    wf_cu_context context = address->context ? address->context : device ? device->context : NULL;
     unsigned int questions[] = {WF_CU_POINTER_RANGE_START, WF_CU_POINTER_RANGE_SIZE};
     wf_cu_memory base = 0;
     size_t bytes = 0;
     void *answers[] = {&base, &bytes};
-    bool entered = context && api->cuCtxPushCurrent(context) == WF_CU_SUCCESS;
+    bool entered = push_context_of(memory, address);
     wf_cu_result result = api->cuMemGetAddressRange(&base, &bytes, where);
 
     if (entered)
-        (void)api->cuCtxPopCurrent(&context);
+        pop_context(memory);
     if (result)
         result = api->cuPointerGetAttributes(sizeof(questions) / sizeof(*questions), questions, answers, where);
     if (result || where < base || where - base >= bytes)
@@ -122,8 +135,16 @@ static int refuse_span(struct wf_memory *memory, uint64_t start, uint64_t length
                    length, start, first->bytes, first->base, address->ordinal, second.bytes, second.base, other);
 }
 
-static int locate_on_device(struct wf_memory *memory, uint64_t start, uint64_t length, const struct address *address,
-                            struct wf_memory_place *out, struct wf_status *status)
+/* Not knowing is no reason to take memory for the host's: the processor must not touch a device's. */
+static int refuse_answer(struct wf_memory *memory, uint64_t where, wf_cu_result result, struct wf_status *status)
+{
+    return wf_fail(status, -EIO, "the driver does not tell where 0x%" PRIx64 " is: %s", where,
+                   wf_cuda_words(memory, result));
+}
+
+/* The allocation of device memory that `start` is in, with a device that we know. */
+static int find_extent(struct wf_memory *memory, uint64_t start, const struct address *address, struct extent *out,
+                       struct wf_status *status)
 {
     struct extent extent = extent_of(memory, start, address);
 
@@ -133,6 +154,18 @@ static int locate_on_device(struct wf_memory *memory, uint64_t start, uint64_t l
     if (!extent.bytes)
         return wf_fail(status, -EINVAL, "0x%" PRIx64 " is memory of GPU %d, but in no allocation that the driver knows",
                        start, address->ordinal);
+    *out = extent;
+    return 0;
+}
+
+static int locate_on_device(struct wf_memory *memory, uint64_t start, uint64_t length, const struct address *address,
+                            struct wf_memory_place *out, struct wf_status *status)
+{
+    struct extent extent = {0};
+    int code = find_extent(memory, start, address, &extent, status);
+
+    if (code)
+        return code;
     if (length > extent.bytes - (start - extent.base))
         return refuse_span(memory, start, length, address, &extent, status);
     *out = (struct wf_memory_place){.device = address->ordinal};
@@ -151,10 +184,8 @@ int wf_cuda_locate(struct wf_memory *memory, const void *base, uint64_t length, 
         return wf_fail(status, -EINVAL, "%" PRIu64 " bytes at 0x%" PRIx64 " pass the end of memory", length, start);
     if (!result)
         result = ask(memory, last, &last_byte);
-    /* Not knowing is no reason to take it for host memory: the processor must not touch a device's. */
     if (result)
-        return wf_fail(status, -EIO, "the driver does not tell where 0x%" PRIx64 " is: %s", start,
-                       wf_cuda_words(memory, result));
+        return refuse_answer(memory, start, result, status);
     if (on_device(&first_byte))
         return locate_on_device(memory, start, length, &first_byte, out, status);
     if (on_device(&last_byte))
@@ -167,11 +198,50 @@ int wf_cuda_locate(struct wf_memory *memory, const void *base, uint64_t length, 
     return 0;
 }
 
+#define BLOCK_ID (UINT64_C(1) << 63) /* keeps the two kinds of numbers apart */
+
+/* 0: the driver tells neither the number of an allocation nor that of the block that is mapped. */
+static uint64_t identity_of(struct wf_memory *memory, uint64_t where, const struct address *address)
+{
+    unsigned int questions[] = {WF_CU_POINTER_BUFFER_ID, WF_CU_POINTER_BLOCK_ID};
+    uint64_t ids[] = {0, 0};
+    bool entered = push_context_of(memory, address);
+
+    for (int i = 0; i < 2 && !ids[0]; i++) {
+        void *answer = &ids[i];
+        if (memory->driver.api.cuPointerGetAttributes(1, &questions[i], &answer, where))
+            ids[i] = 0;
+    }
+    if (entered)
+        pop_context(memory);
+    return ids[0] || !ids[1] ? ids[0] : ids[1] | BLOCK_ID;
+}
+
+int wf_cuda_extent(struct wf_memory *memory, const void *where, struct wf_memory_extent *out, struct wf_status *status)
+{
+    uint64_t start = (uintptr_t)where;
+    struct address address;
+    struct extent extent = {0};
+    wf_cu_result result = ask(memory, start, &address);
+
+    if (result)
+        return refuse_answer(memory, start, result, status);
+    if (!on_device(&address))
+        return wf_fail(status, -EINVAL, "0x%" PRIx64 " is not memory of a GPU", start);
+    int code = find_extent(memory, start, &address, &extent, status);
+    if (code)
+        return code;
+    *out = (struct wf_memory_extent){.device = address.ordinal,
+                                     .base = (const void *)(uintptr_t)extent.base,
+                                     .bytes = extent.bytes,
+                                     .id = identity_of(memory, start, &address)};
+    return 0;
+}
+
 /* --- device memory --- */
 
-/* The device, entered; NULL: `*code` says why not, and so does `status`. */
-static struct wf_cuda_device *enter(struct wf_memory *memory, int index, struct wf_cuda_visit *visit, int *code,
-                                    struct wf_status *status)
+struct wf_cuda_device *wf_cuda_enter_number(struct wf_memory *memory, int index, struct wf_cuda_visit *visit, int *code,
+                                            struct wf_status *status)
 {
     struct wf_cuda_device *device = wf_cuda_in_use(memory, index);
 
@@ -190,7 +260,7 @@ int wf_cuda_alloc(struct wf_memory *memory, int index, uint64_t bytes, void **ou
 {
     struct wf_cuda_visit visit;
     int code = 0;
-    struct wf_cuda_device *device = enter(memory, index, &visit, &code, status);
+    struct wf_cuda_device *device = wf_cuda_enter_number(memory, index, &visit, &code, status);
     wf_cu_memory base = 0;
     wf_cu_result result;
 
@@ -216,7 +286,7 @@ void wf_cuda_free(struct wf_memory *memory, int index, void *base)
 {
     struct wf_cuda_visit visit;
     int code;
-    struct wf_cuda_device *device = base ? enter(memory, index, &visit, &code, NULL) : NULL;
+    struct wf_cuda_device *device = base ? wf_cuda_enter_number(memory, index, &visit, &code, NULL) : NULL;
 
     if (!device)
         return; /* what a lost device had is gone */
@@ -251,7 +321,7 @@ int wf_cuda_pin(struct wf_memory *memory, int index, void *base, uint64_t bytes,
 {
     struct wf_cuda_visit visit;
     int code = 0;
-    struct wf_cuda_device *device = enter(memory, index, &visit, &code, status);
+    struct wf_cuda_device *device = wf_cuda_enter_number(memory, index, &visit, &code, status);
     wf_cu_result result;
 
     if (!device)
@@ -274,7 +344,7 @@ static bool unregister(struct wf_memory *memory, int index, void *base)
 {
     struct wf_cuda_visit visit;
     int code;
-    struct wf_cuda_device *device = enter(memory, index, &visit, &code, NULL);
+    struct wf_cuda_device *device = wf_cuda_enter_number(memory, index, &visit, &code, NULL);
     wf_cu_result result;
 
     if (!device)
@@ -291,39 +361,4 @@ void wf_cuda_unpin(struct wf_memory *memory, int index, void *base)
     /* A device that is lost takes no calls: then another one is asked. Where each is, it goes with the contexts. */
     for (int i = 0; i < memory->count && !done; i++)
         done = i != index && wf_cuda_in_use(memory, i) && unregister(memory, i, base);
-}
-
-/* --- dma-buf --- */
-
-int wf_cuda_export_dmabuf(struct wf_memory *memory, int index, const void *base, uint64_t bytes, int *fd,
-                          uint64_t *offset, struct wf_status *status)
-{
-    const struct wf_cuda_api *api = &memory->driver.api;
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t start = (uintptr_t)base / page * page;
-    uint64_t end = ((uintptr_t)base + bytes + page - 1) / page * page;
-    struct wf_cuda_visit visit;
-    int code = 0, able = 0, made = -1;
-    struct wf_cuda_device *device = enter(memory, index, &visit, &code, status);
-    wf_cu_result result = WF_CU_SUCCESS;
-
-    if (!device)
-        return code;
-    if (!api->cuMemGetHandleForAddressRange ||
-        api->cuDeviceGetAttribute(&able, WF_CU_DEVICE_DMA_BUF_SUPPORTED, device->handle) || !able)
-        code = wf_fail(status, -ENOTSUP, "GPU %d: its driver offers no dma-buf", index);
-    else
-        result = api->cuMemGetHandleForAddressRange(&made, start, end - start, WF_CU_HANDLE_DMA_BUF_FD, 0);
-    if (result == WF_CU_NOT_SUPPORTED)
-        code = wf_fail(status, -ENOTSUP, "GPU %d: no dma-buf of this memory: %s", index, wf_cuda_words(memory, result));
-    else if (result)
-        code =
-            wf_fail(status, wf_cuda_fault(memory, device, result), "GPU %d: a dma-buf of %" PRIu64 " bytes at %p: %s",
-                    index, bytes, base, wf_cuda_words(memory, result));
-    wf_cuda_leave(memory, &visit);
-    if (code)
-        return code;
-    *fd = made;
-    *offset = (uintptr_t)base - start;
-    return 0;
 }
