@@ -382,7 +382,8 @@ static void tells_a_mapping_and_its_block(void **state)
 /* --- dma-bufs --- */
 
 static uint64_t exported_base, exported_bytes;
-static int dmabuf_able;
+static wf_cu_result pcie_answer;
+static int dmabuf_able, exports, by_pcie;
 
 static wf_cu_result get_device_attribute(int *value, unsigned int attribute, wf_cu_device device)
 {
@@ -396,7 +397,13 @@ static wf_cu_result export_range(void *handle, wf_cu_memory base, size_t bytes, 
                                  unsigned long long flags)
 {
     assert_int_equal(type, WF_CU_HANDLE_DMA_BUF_FD);
-    assert_int_equal(flags, 0);
+    exports++;
+    if (flags != 0) {
+        assert_int_equal(flags, WF_CU_RANGE_OVER_PCIE);
+        if (pcie_answer)
+            return pcie_answer;
+        by_pcie++;
+    }
     exported_base = base;
     exported_bytes = bytes;
     *(int *)handle = 1234;
@@ -425,7 +432,33 @@ static void exports_whole_pages(void **state)
     assert_int_equal(offset, 100);
     assert_int_equal(exported_base, MAPPED);
     assert_int_equal(exported_bytes, 2 * page);
+    assert_int_equal(by_pcie, 1);
     assert_int_equal(wf_memory_cuda.exports(memory, 0, &status), 0);
+}
+
+/* CUDA 12.0 to 12.7, and GPUs whose memory is not behind PCIe. */
+static void exports_without_pcie_where_that_is_refused(void **state)
+{
+    static const struct {
+        wf_cu_result answer;
+        int result, exports;
+    } cases[] = {{WF_CU_INVALID_VALUE, 0, 2}, {WF_CU_NOT_SUPPORTED, 0, 2}, {WF_CU_OUT_OF_MEMORY, -EIO, 1}};
+    uint64_t offset;
+    int fd;
+
+    (void)state;
+    memory->driver.api.cuDeviceGetAttribute = get_device_attribute;
+    memory->driver.api.cuMemGetHandleForAddressRange = export_range;
+    dmabuf_able = 1;
+    by_pcie = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        exports = 0;
+        pcie_answer = cases[i].answer;
+        assert_int_equal(wf_memory_cuda.export_dmabuf(memory, 0, (void *)(uintptr_t)MAPPED, 100, &fd, &offset, NULL),
+                         cases[i].result);
+        assert_int_equal(exports, cases[i].exports);
+    }
+    assert_int_equal(by_pcie, 0);
 }
 
 int main(void)
@@ -439,6 +472,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(waits_only_where_no_event_can, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tells_a_mapping_and_its_block, set_up, tear_down),
         cmocka_unit_test_setup_teardown(exports_whole_pages, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(exports_without_pcie_where_that_is_refused, set_up, tear_down),
     };
 
     return cmocka_run_group_tests_name("what real drivers do", tests, NULL, NULL);

@@ -42,6 +42,7 @@ enum {
     WF_CU_REGISTER_MAPPED = 2, /* devices may use the memory, at the address of cuMemHostGetDevicePointer */
     WF_CU_WAIT_VALUE_GEQ = 0,  /* cyclic: the signed difference is not negative */
     WF_CU_HANDLE_DMA_BUF_FD = 1,
+    WF_CU_RANGE_OVER_PCIE = 1, /* a flag of cuMemGetHandleForAddressRange, since 12.8 */
     WF_CU_ACCESS_ORDER_STREAM = 1,
     WF_CU_CAPTURE_RELAXED = 2,     /* a thread's mode: captures of other threads do not restrict it */
     WF_CU_CAPTURE_STATUS_NONE = 0, /* a stream's state */

@@ -20,6 +20,17 @@ int wf_cuda_exports(struct wf_memory *memory, int index, struct wf_status *statu
     return 0;
 }
 
+/* Reachable over PCIe, as a network card wants it, where the driver knows that word; else as the driver does it. */
+static wf_cu_result export_range(const struct wf_cuda_api *api, uint64_t start, uint64_t bytes, int *fd)
+{
+    wf_cu_result result =
+        api->cuMemGetHandleForAddressRange(fd, start, bytes, WF_CU_HANDLE_DMA_BUF_FD, WF_CU_RANGE_OVER_PCIE);
+
+    if (result == WF_CU_INVALID_VALUE || result == WF_CU_NOT_SUPPORTED)
+        result = api->cuMemGetHandleForAddressRange(fd, start, bytes, WF_CU_HANDLE_DMA_BUF_FD, 0);
+    return result;
+}
+
 int wf_cuda_export_dmabuf(struct wf_memory *memory, int index, const void *base, uint64_t bytes, int *fd,
                           uint64_t *offset, struct wf_status *status)
 {
@@ -35,8 +46,7 @@ int wf_cuda_export_dmabuf(struct wf_memory *memory, int index, const void *base,
         return code;
     code = wf_cuda_exports(memory, index, status);
     if (!code)
-        result =
-            memory->driver.api.cuMemGetHandleForAddressRange(&made, start, end - start, WF_CU_HANDLE_DMA_BUF_FD, 0);
+        result = export_range(&memory->driver.api, start, end - start, &made);
     if (result == WF_CU_NOT_SUPPORTED)
         code = wf_fail(status, -ENOTSUP, "GPU %d: no dma-buf of this memory: %s", index, wf_cuda_words(memory, result));
     else if (result)
