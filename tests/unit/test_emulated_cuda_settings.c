@@ -138,6 +138,32 @@ static void an_old_driver_lacks_what_came_later(void **state)
     runs_well(old_driver, "WEFT_EMULATED_OLD", "1");
 }
 
+static void export_memory(void)
+{
+    int able = access("/dev/udmabuf", R_OK | W_OK) == 0;
+    struct gpu gpu = use_first(0);
+    emu_pointer first = gpu.memory / 4096 * 4096;
+    int said, fd = -1;
+
+    OK(cuda.cuDeviceGetAttribute(&said, 124, 0)); /* DMA_BUF_SUPPORTED */
+    CHECK(said == able);
+    if (!able) {
+        CHECK(cuda.cuMemGetHandleForAddressRange(&fd, first, PIECE, 1, 0) == EMU_NOT_SUPPORTED);
+        return;
+    }
+    OK(cuda.cuMemGetHandleForAddressRange(&fd, first, PIECE, 1, 1));
+    CHECK(lseek(fd, 0, SEEK_END) == PIECE); /* a dma-buf tells its size so */
+    CHECK(cuda.cuMemGetHandleForAddressRange(&fd, first + 1, PIECE, 1, 0) == EMU_INVALID_VALUE);
+    CHECK(cuda.cuMemGetHandleForAddressRange(&fd, first, 16 * PIECE, 1, 0) == EMU_INVALID_VALUE);
+    CHECK(cuda.cuMemGetHandleForAddressRange(&fd, first, PIECE, 2, 0) == EMU_INVALID_VALUE);
+}
+
+static void memory_is_exported_where_the_kernel_can(void **state)
+{
+    (void)state;
+    runs_well(export_memory, "WEFT_EMULATED_UDMABUF", "1");
+}
+
 static void take_topology(void)
 {
     char address[16];
@@ -271,6 +297,7 @@ int main(void)
         cmocka_unit_test(allocations_touch_without_gaps),
         cmocka_unit_test(allocations_keep_apart),
         cmocka_unit_test(an_old_driver_lacks_what_came_later),
+        cmocka_unit_test(memory_is_exported_where_the_kernel_can),
         cmocka_unit_test(addresses_come_from_the_environment),
         cmocka_unit_test(a_forked_child_has_no_driver),
         cmocka_unit_test(nvml_knows_the_same_gpus),

@@ -35,8 +35,15 @@
  *
  * Streams can be captured into graphs that nobody ever sees (capture.c): for what a capture forbids to others.
  *
- * There is no kernel: cuModuleLoadData gives CUDA_ERROR_NO_BINARY_FOR_GPU (209), and cuMemGetHandleForAddressRange
- * CUDA_ERROR_NOT_SUPPORTED (801). The calls of virtual memory management and of memory pools are not here; memory such
+ * There is no kernel: cuModuleLoadData gives CUDA_ERROR_NO_BINARY_FOR_GPU (209).
+ *
+ * cuMemGetHandleForAddressRange gives a dma-buf where WEFT_EMULATED_UDMABUF is set and this process may use
+ * /dev/udmabuf: of whole pages that an allocation at both ends reaches into, at most udmabuf.size_limit_mb of the
+ * kernel's command line. As of a GPU, its memory stays until it is closed: what is allocated at the same address
+ * afterwards is other memory. Elsewhere the attribute DMA_BUF_SUPPORTED is 0, and the call gives
+ * CUDA_ERROR_NOT_SUPPORTED (801).
+ *
+ * The calls of virtual memory management and of memory pools are not here; memory such
  * as they give is, by weft_emulated_map().
  *
  * --- the environment, read once by cuInit (nvmlInit) ---
@@ -55,6 +62,7 @@
  *     WEFT_EMULATED_FAULT       as weft_emulated_fault() takes it
  *     WEFT_EMULATED_COHERENT    1: GPUs that use the processor's page tables. Pageable memory is copied from and to as
  *                               registered memory is: when it is its turn, and nobody waits
+ *     WEFT_EMULATED_UDMABUF     1: dma-bufs of device memory, by /dev/udmabuf
  *     WEFT_EMULATED_NVML_STATE  a folder by whose files a test changes what NVML says, at any time (emulated_nvml.h)
  *     WEFT_EMULATED_OLD         1: a driver of CUDA 12.0 that lacks every optional symbol
  *

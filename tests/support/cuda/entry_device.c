@@ -121,6 +121,8 @@ static int attribute_of(const struct emu_device *device, unsigned int attribute)
         return EMU_WAYS;
     case 75: /* COMPUTE_CAPABILITY_MAJOR: that of no GPU, so that no kernel is for it */
         return 1;
+    case 124: /* DMA_BUF_SUPPORTED */
+        return emu_dmabuf_able();
     case 134: /* HOST_NUMA_ID: not known */
         return -1;
     default:

@@ -311,16 +311,3 @@ emu_result cuPointerGetAttributes(unsigned int count, unsigned int *attributes, 
     pthread_mutex_unlock(&emu.lock);
     return result;
 }
-
-emu_result cuMemGetHandleForAddressRange(void *handle, emu_pointer address, size_t bytes, unsigned int type,
-                                         unsigned long long flags)
-{
-    emu_result result = EMU_ENTER();
-
-    (void)handle;
-    (void)address;
-    (void)bytes;
-    (void)type;
-    (void)flags;
-    return result != EMU_OK ? result : EMU_NOT_SUPPORTED;
-}

@@ -3,7 +3,7 @@
  * the device's own thread without the lock, and `moving` tells. A name that ends in _locked wants the lock held.
  *
  *     driver entries (entry_*.c) -> streams.c: operations wait in streams -> engine.c: a thread per GPU carries them
- * out memory.c: what is behind an address; ranges.c; faults.c: which copy fails; settings.c: the environment
+ * out memory.c: what is behind an address; dmabuf.c; ranges.c; faults.c: which copy fails; settings.c: the environment
  */
 #ifndef WEFT_TESTS_CUDA_INTERNAL_H
 #define WEFT_TESTS_CUDA_INTERNAL_H
@@ -143,6 +143,7 @@ struct emu_device {
     char name[64], address[16];
     struct CUctx_st context;
     char *base, *content; /* the reserved addresses, and where their content is; NULL until retained */
+    int file;             /* the file that this content is; -1: no dma-bufs are made of it */
     size_t span;
     uintptr_t next;     /* where the next allocation is looked for */
     uint64_t allocated; /* bytes */
@@ -160,7 +161,7 @@ struct emu_device {
 
 struct emu_settings {
     uint64_t memory, guard, rate, latency_us, seed, clock_ppm;
-    bool old, coherent;
+    bool old, coherent, udmabuf;
 };
 
 struct emu_world {
@@ -234,6 +235,13 @@ char *emu_memory_content(int device, uintptr_t address);
 bool emu_memory_place_locked(uintptr_t address, size_t bytes, int *out);
 /* Said by the thread of a device before and after it touches host memory; EMU_HOST: it is done. */
 void emu_memory_engine_touches(int device);
+
+/* --- dmabuf.c --- */
+
+/* Whether device memory can be had as dma-bufs here. */
+bool emu_dmabuf_able(void);
+/* Takes the file of a device's content: returns it where dma-bufs will be made of it, else closes it and returns -1. */
+int emu_dmabuf_keep(int file);
 
 /* --- streams.c --- */
 

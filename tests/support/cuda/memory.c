@@ -104,15 +104,15 @@ emu_result emu_memory_reserve_locked(struct emu_device *device)
 
     if (device->base)
         return EMU_OK;
-    fd = memfd_create(device->name, MFD_CLOEXEC);
+    fd = memfd_create(device->name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return EMU_OUT_OF_MEMORY;
     char *base = mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     char *content = MAP_FAILED;
     if (ftruncate(fd, (off_t)span) == 0)
         content = mmap(NULL, span, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-    close(fd);
     if (base == MAP_FAILED || content == MAP_FAILED) {
+        close(fd);
         if (base != MAP_FAILED)
             munmap(base, span);
         if (content != MAP_FAILED)
@@ -120,6 +120,7 @@ emu_result emu_memory_reserve_locked(struct emu_device *device)
         return EMU_OUT_OF_MEMORY;
     }
     madvise(content, span, MADV_DONTDUMP);
+    device->file = emu_dmabuf_keep(fd);
     device->base = base;
     device->content = content;
     device->span = span;

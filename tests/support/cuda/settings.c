@@ -141,7 +141,7 @@ static bool read_devices(struct emu_world *world)
 emu_result emu_settings_read(struct emu_world *world)
 {
     struct emu_settings *settings = &world->settings;
-    uint64_t old = 0, coherent = 0;
+    uint64_t old = 0, coherent = 0, udmabuf = 0;
 
     *settings = (struct emu_settings){.memory = 4ULL << 30, .guard = 65536, .latency_us = 5, .seed = 1};
     if (!read_devices(world) || !read_number("WEFT_EMULATED_MEMORY", 1 << 20, 1ULL << 38, &settings->memory) ||
@@ -150,9 +150,11 @@ emu_result emu_settings_read(struct emu_world *world)
         !read_number("WEFT_EMULATED_RATE", 0, 1ULL << 50, &settings->rate) ||
         !read_number("WEFT_EMULATED_CLOCK_PPM", 0, 100000, &settings->clock_ppm) ||
         !read_number("WEFT_EMULATED_SEED", 0, UINT64_MAX, &settings->seed) ||
-        !read_number("WEFT_EMULATED_COHERENT", 0, 1, &coherent) || !read_number("WEFT_EMULATED_OLD", 0, 1, &old))
+        !read_number("WEFT_EMULATED_COHERENT", 0, 1, &coherent) ||
+        !read_number("WEFT_EMULATED_UDMABUF", 0, 1, &udmabuf) || !read_number("WEFT_EMULATED_OLD", 0, 1, &old))
         return EMU_INVALID_VALUE;
     settings->coherent = coherent == 1;
     settings->old = old == 1;
+    settings->udmabuf = udmabuf == 1;
     return EMU_OK;
 }
