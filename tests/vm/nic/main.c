@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The module: one device that both cards are on, and the cards. */
+/* The module: one device that all cards are on, and the cards. */
 #include <linux/dma-mapping.h>
 #include <linux/etherdevice.h>
 #include <linux/module.h>
 #include <linux/platform_device.h>
 #include "pairnic.h"
+
+static uint pairs = 1;
+module_param(pairs, uint, 0444);
+MODULE_PARM_DESC(pairs, "pairs of cards, 1 to 4");
 
 static uint queues = 16;
 module_param(queues, uint, 0444);
@@ -12,10 +16,10 @@ MODULE_PARM_DESC(queues, "queues of each card, 1 to 64");
 
 static int node = NUMA_NO_NODE;
 module_param(node, int, 0444);
-MODULE_PARM_DESC(node, "NUMA node of both cards, -1 none");
+MODULE_PARM_DESC(node, "NUMA node of the cards, -1 none");
 
 static struct platform_device *device;
-static struct pairnic *nics[2];
+static struct pairnic *nics[2 * PAIRNIC_MAX_PAIRS];
 
 static void get_stats(struct net_device *dev, struct rtnl_link_stats64 *stats)
 {
@@ -145,54 +149,77 @@ static int make_device(void)
 
 static int register_nics(void)
 {
-	int err = register_netdev(nics[0]->dev);
+	uint i;
+	int err = 0;
 
-	if (err)
-		return err;
-	err = register_netdev(nics[1]->dev);
-	if (err)
-		unregister_netdev(nics[0]->dev);
+	for (i = 0; i < 2 * pairs; i++) {
+		err = register_netdev(nics[i]->dev);
+		if (err)
+			break;
+	}
+	if (!err)
+		return 0;
+	while (i-- > 0)
+		unregister_netdev(nics[i]->dev);
 	return err;
+}
+
+static void destroy_nics(void)
+{
+	uint i;
+
+	for (i = 0; i < 2 * pairs; i++)
+		destroy_nic(nics[i]);
+}
+
+/* The cards with numbers 2 N and 2 N + 1 are joined. */
+static int make_nics(void)
+{
+	uint i;
+
+	for (i = 0; i < 2 * pairs; i++) {
+		nics[i] = make_nic(i);
+		if (!nics[i])
+			return -ENOMEM;
+	}
+	for (i = 0; i < 2 * pairs; i++)
+		nics[i]->peer = nics[i ^ 1];
+	return 0;
 }
 
 static int __init pairnic_init(void)
 {
-	int err = -ENOMEM;
+	int err;
 
-	if (queues < 1 || queues > PAIRNIC_MAX_QUEUES ||
+	if (queues < 1 || queues > PAIRNIC_MAX_QUEUES || pairs < 1 ||
+	    pairs > PAIRNIC_MAX_PAIRS ||
 	    (node != NUMA_NO_NODE &&
 	     (node < 0 || node >= MAX_NUMNODES || !node_online(node))))
 		return -EINVAL;
 	err = make_device();
 	if (err)
 		return err;
-	nics[0] = make_nic(0);
-	nics[1] = make_nic(1);
-	if (nics[0] && nics[1]) {
-		nics[0]->peer = nics[1];
-		nics[1]->peer = nics[0];
+	err = make_nics();
+	if (!err)
 		err = register_nics();
-		if (!err)
-			return 0;
-	} else {
-		err = -ENOMEM;
-	}
-	destroy_nic(nics[0]);
-	destroy_nic(nics[1]);
+	if (!err)
+		return 0;
+	destroy_nics();
 	platform_device_unregister(device);
 	return err;
 }
 
 /*
- * Either card hands packets to the other one, but only while that runs: it is
- * after both are gone that their memory may go.
+ * Either card of a pair hands packets to the other one, but only while that
+ * runs: it is after both are gone that their memory may go.
  */
 static void __exit pairnic_exit(void)
 {
-	unregister_netdev(nics[0]->dev);
-	unregister_netdev(nics[1]->dev);
-	destroy_nic(nics[0]);
-	destroy_nic(nics[1]);
+	uint i;
+
+	for (i = 0; i < 2 * pairs; i++)
+		unregister_netdev(nics[i]->dev);
+	destroy_nics();
 	platform_device_unregister(device);
 }
 

@@ -19,6 +19,7 @@
 #include <net/netdev_queues.h>
 #include <net/page_pool/helpers.h>
 
+#define PAIRNIC_MAX_PAIRS 4
 #define PAIRNIC_MAX_QUEUES 64
 #define PAIRNIC_RING 1024  /* packets that a receive queue takes */
 #define PAIRNIC_INDIR 128  /* entries of an RSS table */
