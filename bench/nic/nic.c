@@ -11,8 +11,6 @@
 #include "bench/words/words.h"
 #include "change.h"
 
-#define CAP_NET_ADMIN 12
-
 enum verb { VERB_PREPARE, VERB_STATUS, VERB_RESTORE, VERB_COUNT };
 
 static const char *const verbs[VERB_COUNT] = {"prepare", "status", "restore"};
@@ -49,21 +47,6 @@ static int check_names(const struct bench_options *options, enum verb verb, stru
             return wf_fail(status, -EINVAL, "there is no interface '%.60s': 'weft nic status' lists them",
                            options->words[i]);
     return 0;
-}
-
-/* As the kernel asks for it: in the user namespace of this process's network. */
-static bool may_change(void)
-{
-    FILE *file = fopen("/proc/self/status", "re");
-    unsigned long long effective = 0;
-    char line[256];
-
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "CapEff: %llx", &effective) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return effective >> CAP_NET_ADMIN & 1;
 }
 
 /* --- the verbs --- */
@@ -199,7 +182,7 @@ static int run_verb(struct nic_job *job, const struct bench_options *options, en
 {
     bool changes = verb != VERB_STATUS && !options->dry_run && would_change(job, options, verb);
 
-    if (changes && !may_change())
+    if (changes && !wf_devmem_may_change(job->devmem))
         return wf_fail(status, -EPERM,
                        "nic %s: this process has no CAP_NET_ADMIN, which changing a card needs: run it as root, or "
                        "with --dry-run to see what would change",

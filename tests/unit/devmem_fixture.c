@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <libmnl/libmnl.h>
+#include <fcntl.h>
 #include <linux/genetlink.h>
 #include <linux/sockios.h>
 #include <net/if.h>
@@ -11,7 +12,6 @@
 
 #define NETDEV_ID 30
 #define ETHTOOL_ID 31
-#define FD 400
 #define FEATURES 40 /* so that the one that matters is in the second block */
 #define NTUPLE 35
 
@@ -148,6 +148,14 @@ static int bind_queues(struct fake_kernel *fake, const struct nlmsghdr *request)
             mnl_attr_for_each_nested(inner, attribute) if (mnl_attr_get_type(inner) == 1)
                 fake->bound[fake->bound_count++] = mnl_attr_get_u32(inner);
     }
+    for (uint32_t i = 0; i < fake->bound_count; i++)
+        if (fake->bound[i] < FAKE_QUEUES && (fake->binding[fake->bound[i]] || fake->bound[i] == fake->contested))
+            return -EEXIST;
+    for (uint32_t i = 0; i < fake->bound_count; i++)
+        if (fake->bound[i] < FAKE_QUEUES) {
+            fake->binding[fake->bound[i]] = fake->next_id;
+            fake->binder[fake->bound[i]] = fake->asking;
+        }
     struct nlmsghdr *reply = begin_reply(fake, request, NETDEV_ID);
     mnl_attr_put_u32(reply, 4, fake->next_id++);
     finish(fake, reply);
@@ -156,14 +164,13 @@ static int bind_queues(struct fake_kernel *fake, const struct nlmsghdr *request)
 
 static int say_queues(struct fake_kernel *fake, const struct nlmsghdr *request)
 {
-    for (uint32_t queue = 0; queue < fake->queues; queue++) {
+    for (uint32_t queue = 0; queue < fake->queues && !fake->down; queue++) {
         struct nlmsghdr *reply = begin_reply(fake, request, NETDEV_ID);
         mnl_attr_put_u32(reply, 1, queue);
         mnl_attr_put_u32(reply, 2, FAKE_INDEX);
         mnl_attr_put_u32(reply, 3, 0);
-        if (fake->dmabuf && queue == fake->queues - 1) {
-            mnl_attr_put_u32(reply, 5, 1);
-        }
+        if (queue < FAKE_QUEUES && fake->binding[queue])
+            mnl_attr_put_u32(reply, 5, fake->binding[queue]);
         finish(fake, reply);
     }
     return 0;
@@ -188,8 +195,9 @@ static int send_message(const struct wf_devmem_kernel *kernel, int fd, const voi
 {
     struct fake_kernel *fake = fake_of(kernel);
 
-    if (fd != FD || !mnl_nlmsg_ok(message, (int)bytes))
+    if (fd < 0 || !mnl_nlmsg_ok(message, (int)bytes))
         return -EINVAL;
+    fake->asking = fd;
     fake->answered = 0;
     memset(fake->answer, 0, sizeof fake->answer);
     acknowledge(fake, message, serve(fake, message));
@@ -203,7 +211,7 @@ static ssize_t receive_messages(const struct wf_devmem_kernel *kernel, int fd, v
     struct fake_kernel *fake = fake_of(kernel);
     size_t bytes = fake->answered;
 
-    if (fd != FD || bytes > room)
+    if (fd < 0 || bytes > room)
         return -EINVAL;
     fake->answered = 0;
     memcpy(messages, fake->answer, bytes);
@@ -219,12 +227,24 @@ static ssize_t receive_messages(const struct wf_devmem_kernel *kernel, int fd, v
 static int open_socket(const struct wf_devmem_kernel *kernel)
 {
     fake_of(kernel)->opened++;
-    return FD;
+    return open("/dev/null", O_RDWR | O_CLOEXEC); /* a number of its own */
 }
 
+/* Bindings end with the socket. */
 static void close_socket(const struct wf_devmem_kernel *kernel, int fd)
 {
-    fake_of(kernel)->opened -= fd == FD;
+    struct fake_kernel *fake = fake_of(kernel);
+
+    fake->opened--;
+    for (int queue = 0; queue < FAKE_QUEUES; queue++)
+        if (fake->binding[queue] && fake->binder[queue] == fd)
+            fake->binding[queue] = 0;
+    close(fd);
+}
+
+static bool may_change(const struct wf_devmem_kernel *kernel)
+{
+    return fake_of(kernel)->admin;
 }
 
 /* --- ioctls --- */
@@ -423,7 +443,9 @@ void fake_kernel_init(struct fake_kernel *fake)
                                             .close = close_socket,
                                             .send = send_message,
                                             .receive = receive_messages,
-                                            .ask = ask},
+                                            .ask = ask,
+                                            .may_change = may_change},
+                                 .contested = UINT32_MAX,
                                  .name = FAKE_NAME,
                                  .driver = "bnxt_en",
                                  .admin = true,

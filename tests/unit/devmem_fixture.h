@@ -15,6 +15,7 @@
 #define FAKE_INDEX 7
 #define FAKE_RULES 8 /* more than any test's table has */
 #define FAKE_RSS 16
+#define FAKE_QUEUES 8
 #define FAKE_BYTES 4096
 #define FAKE_DEATH 99 /* the exit status of a process that has died at its step */
 
@@ -41,7 +42,11 @@ struct fake_kernel {
     int split_auto;         /* what is told where the split is no setting; 3: such is refused */
     bool forgets_rss;       /* switching header split resets the table, as some drivers do */
 
-    bool dmabuf; /* the last queue is bound to one */
+    uint32_t binding[FAKE_QUEUES]; /* the dma-buf of each queue; 0: none */
+    int binder[FAKE_QUEUES];       /* the socket by which it was bound */
+    int asking;                    /* that of the last request */
+    uint32_t contested;            /* this queue is bound by another process as soon as it is asked for */
+    bool down;                     /* the interface: then no queues are told */
 
     /* What bind-rx and bind-tx were asked for, and say. */
     uint32_t bound[64], bound_count, bound_fd, bound_index, next_id;

@@ -351,12 +351,12 @@ static void nothing_is_put_back_while_a_queue_is_bound(void **state)
     (void)state;
     must(nic_prepare(&job, FAKE_NAME, &status));
     int writes = fake->writes;
-    fake->dmabuf = true;
+    fake->binding[3] = 1;
     assert_int_equal(nic_restore(&job, FAKE_NAME, &status), -EBUSY);
     assert_non_null(strstr(status.text, "eth7: a receive queue is bound to device memory"));
     assert_int_equal(fake->writes, writes);
     assert_int_equal(records(), 1);
-    fake->dmabuf = false;
+    fake->binding[3] = 0;
     must(nic_restore(&job, FAKE_NAME, &status));
     expect_as_before();
 }

@@ -27,6 +27,31 @@ void wf_devmem_close(struct wf_devmem *devmem)
 
 /* There is no handle, so none of these is ever called. */
 
+bool wf_devmem_may_change(const struct wf_devmem *devmem)
+{
+    (void)devmem;
+    return false;
+}
+
+int wf_devmem_socket(const struct wf_devmem *devmem)
+{
+    (void)devmem;
+    return -1;
+}
+
+int wf_devmem_bindings(struct wf_devmem *devmem, int ifindex, uint32_t *ids, uint32_t most, struct wf_status *status)
+{
+    (void)devmem, (void)ifindex, (void)ids, (void)most;
+    return absent(status);
+}
+
+int wf_devmem_find_rule(struct wf_devmem *devmem, const char *name, const struct wf_devmem_flow *flow, uint32_t queue,
+                        uint32_t *location, struct wf_status *status)
+{
+    (void)devmem, (void)name, (void)flow, (void)queue, (void)location;
+    return absent(status);
+}
+
 int wf_devmem_look(struct wf_devmem *devmem, const char *name, struct wf_devmem_card *card, struct wf_status *status)
 {
     (void)devmem, (void)name, (void)card;

@@ -1,6 +1,7 @@
 /* Bindings: the family "netdev". */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "talk.h"
 
@@ -16,38 +17,63 @@
 #define QUEUE_TYPE 3
 #define QUEUE_TYPE_RX 0
 
+struct bindings {
+    uint32_t *ids, most;
+    int told; /* queues */
+};
+
 static int read_queue(const struct nlmsghdr *message, void *data)
 {
+    struct bindings *all = data;
     const struct nlattr *attribute;
-    uint32_t type = QUEUE_TYPE_RX;
-    bool bound = false;
+    uint32_t type = QUEUE_TYPE_RX, queue = UINT32_MAX, binding = 0;
+    int result = 0;
 
     mnl_attr_for_each(attribute, message, sizeof(struct genlmsghdr))
     {
-        if (mnl_attr_get_type(attribute) == QUEUE_TYPE && wf_devmem_number(attribute, MNL_TYPE_U32, &type) != 0)
-            return -EBADMSG;
-        bound |= mnl_attr_get_type(attribute) == QUEUE_DMABUF;
+        if (mnl_attr_get_type(attribute) == QUEUE_ID)
+            result |= wf_devmem_number(attribute, MNL_TYPE_U32, &queue);
+        else if (mnl_attr_get_type(attribute) == QUEUE_TYPE)
+            result |= wf_devmem_number(attribute, MNL_TYPE_U32, &type);
+        else if (mnl_attr_get_type(attribute) == QUEUE_DMABUF)
+            result |= wf_devmem_number(attribute, MNL_TYPE_U32, &binding);
     }
-    *(bool *)data |= bound && type == QUEUE_TYPE_RX;
+    if (result)
+        return -EBADMSG;
+    all->told += type == QUEUE_TYPE_RX;
+    if (type == QUEUE_TYPE_RX && queue < all->most)
+        all->ids[queue] = binding;
     return 0;
 }
 
-int wf_devmem_is_bound(struct wf_devmem *devmem, int ifindex, struct wf_status *status)
+int wf_devmem_bindings(struct wf_devmem *devmem, int ifindex, uint32_t *ids, uint32_t most, struct wf_status *status)
 {
+    struct bindings all = {.ids = ids, .most = most};
     struct wf_devmem_request request;
     struct wf_status words;
-    bool bound = false;
     char what[64];
 
+    memset(ids, 0, most * sizeof *ids);
     if (!devmem->netdev.id)
         return 0;
     snprintf(what, sizeof what, "asking for the queues of interface %d", ifindex);
     wf_devmem_start(devmem, &request, devmem->netdev.id, COMMAND_QUEUE_GET, NLM_F_DUMP);
     wf_devmem_put_u32(&request, QUEUE_IFINDEX, (uint32_t)ifindex);
-    int result = wf_devmem_ask(devmem, &request, read_queue, &bound, what, &words);
+    int result = wf_devmem_ask(devmem, &request, read_queue, &all, what, &words);
     if (result && result != -EOPNOTSUPP)
         return wf_fail(status, result, "%s", words.text);
-    return result == 0 && bound;
+    return result == 0 ? all.told : 0;
+}
+
+int wf_devmem_is_bound(struct wf_devmem *devmem, int ifindex, struct wf_status *status)
+{
+    uint32_t ids[WF_DEVMEM_RX_MAX];
+    int result = wf_devmem_bindings(devmem, ifindex, ids, WF_DEVMEM_RX_MAX, status);
+
+    for (uint32_t i = 0; i < WF_DEVMEM_RX_MAX && result >= 0; i++)
+        if (ids[i])
+            return 1;
+    return result < 0 ? result : 0;
 }
 
 static int read_id(const struct nlmsghdr *message, void *data)

@@ -32,6 +32,11 @@ struct wf_devmem_kernel; /* devmem/kernel.h */
 int wf_devmem_open(const struct wf_devmem_kernel *kernel, struct wf_devmem **devmem, struct wf_status *status);
 /* Ends all its bindings. NULL is allowed. What has arrived through a binding stays readable on its sockets. */
 void wf_devmem_close(struct wf_devmem *devmem);
+/* Whether this process may bind, steer and set: CAP_NET_ADMIN in the user namespace that owns its network. */
+bool wf_devmem_may_change(const struct wf_devmem *devmem);
+/* The socket of the handle, whose it stays. Another process that gets a copy of it keeps the bindings, too; it can make
+ * none, for the kernel looks at the rights of the sender. */
+int wf_devmem_socket(const struct wf_devmem *devmem);
 
 /* --- what a card is: reading only, needs no rights --- */
 
@@ -95,8 +100,13 @@ void wf_devmem_first_obstacle(const struct wf_devmem_card *card, int queues, str
  * already, or has an XDP program; -EBUSY: it belongs to AF_XDP. */
 int wf_devmem_bind_rx(struct wf_devmem *devmem, int ifindex, const uint32_t *queues, uint32_t count, int dmabuf,
                       uint32_t *id, struct wf_status *status);
-/* Whether a receive queue of the card is bound, by any process; a kernel that cannot tell has none that is. 1, 0, or a
- * failure. Needs no rights. */
+#define WF_DEVMEM_RX_MAX 1024
+
+/* Which dma-buf each receive queue of the card is bound to, by any process: `ids` are those of wf_devmem_bind_rx(), 0
+ * for a queue that is not bound, and for all up to `most` that the kernel does not tell of. Returns how many it tells
+ * of: none while the interface is down, or where the kernel cannot. Needs no rights. */
+int wf_devmem_bindings(struct wf_devmem *devmem, int ifindex, uint32_t *ids, uint32_t most, struct wf_status *status);
+/* Whether one of them is bound. 1, 0, or a failure. */
 int wf_devmem_is_bound(struct wf_devmem *devmem, int ifindex, struct wf_status *status);
 /* Makes a dma-buf known to a card, for sends from it: `id` is for the control messages of sendmsg(). */
 int wf_devmem_bind_tx(struct wf_devmem *devmem, int ifindex, int dmabuf, uint32_t *id, struct wf_status *status);
@@ -139,6 +149,9 @@ struct wf_devmem_flow {
  * another rule there, which was taken away again. */
 int wf_devmem_steer(struct wf_devmem *devmem, const char *name, const struct wf_devmem_flow *flow, uint32_t queue,
                     uint32_t *location, struct wf_status *status);
+/* The place of such a rule. -ENOENT, without words: the table has none. */
+int wf_devmem_find_rule(struct wf_devmem *devmem, const char *name, const struct wf_devmem_flow *flow, uint32_t queue,
+                        uint32_t *location, struct wf_status *status);
 /* Takes it away. -ENOENT: it is not there any more, and what may be there instead stays. */
 int wf_devmem_unsteer(struct wf_devmem *devmem, const char *name, const struct wf_devmem_flow *flow, uint32_t queue,
                       uint32_t location, struct wf_status *status);

@@ -6,6 +6,7 @@
 #define WF_DEVMEM_KERNEL_H
 
 #include <net/if.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -23,6 +24,8 @@ struct wf_devmem_kernel {
     ssize_t (*receive)(const struct wf_devmem_kernel *kernel, int fd, void *messages, size_t room);
     /* ioctl() on a socket; `about` has the name of the interface, and what it points to belongs to the caller. */
     int (*ask)(const struct wf_devmem_kernel *kernel, unsigned long request, struct ifreq *about);
+    /* Whether this process has CAP_NET_ADMIN in the user namespace that owns its network namespace. */
+    bool (*may_change)(const struct wf_devmem_kernel *kernel);
 };
 
 /* The kernel of this machine, in the network namespace of the calling thread. */

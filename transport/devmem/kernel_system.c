@@ -1,6 +1,8 @@
 #include "kernel.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -9,6 +11,8 @@
 #include "talk.h"
 
 #define PATIENCE_S 5
+#define CAP_NET_ADMIN 12
+#define NS_GET_USERNS _IO(0xb7, 1) /* linux/nsfs.h */
 
 static int open_socket(const struct wf_devmem_kernel *kernel)
 {
@@ -73,9 +77,43 @@ static int ask(const struct wf_devmem_kernel *kernel, unsigned long request, str
     return result;
 }
 
+/* What this process may in its own user namespace. */
+static bool has_capability(void)
+{
+    FILE *file = fopen("/proc/thread-self/status", "re");
+    unsigned long long effective = 0;
+    char line[256];
+
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "CapEff: %llx", &effective) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return effective >> CAP_NET_ADMIN & 1;
+}
+
+/* The kernel shows the owner of a namespace only to processes that are in it, or above it: those whose capabilities
+ * count there. */
+static bool may_change(const struct wf_devmem_kernel *kernel)
+{
+    int network = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    int owner = network >= 0 ? ioctl(network, NS_GET_USERNS) : -1;
+
+    (void)kernel;
+    if (owner >= 0)
+        close(owner);
+    if (network >= 0)
+        close(network);
+    return owner >= 0 && has_capability();
+}
+
 const struct wf_devmem_kernel *wf_devmem_system(void)
 {
-    static const struct wf_devmem_kernel kernel = {
-        .open = open_socket, .close = close_socket, .send = send_message, .receive = receive_messages, .ask = ask};
+    static const struct wf_devmem_kernel kernel = {.open = open_socket,
+                                                   .close = close_socket,
+                                                   .send = send_message,
+                                                   .receive = receive_messages,
+                                                   .ask = ask,
+                                                   .may_change = may_change};
     return &kernel;
 }

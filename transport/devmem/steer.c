@@ -227,6 +227,30 @@ int wf_devmem_steer(struct wf_devmem *devmem, const char *name, const struct wf_
     return 0;
 }
 
+int wf_devmem_find_rule(struct wf_devmem *devmem, const char *name, const struct wf_devmem_flow *flow, uint32_t queue,
+                        uint32_t *location, struct wf_status *status)
+{
+    struct ethtool_rx_flow_spec wanted;
+    struct ethtool_rxnfc *places = NULL;
+    struct table table;
+    int result = fill(flow, queue, &wanted);
+
+    if (result == 0)
+        result = read_table(devmem, name, &table);
+    if (result == 0)
+        result = read_places(devmem, name, &table, &places);
+    if (result)
+        return rule_failed(result, name, "looking for a rule", status);
+    result = -ENOENT;
+    for (uint32_t i = 0; i < places->rule_cnt && result == -ENOENT; i++) {
+        result = confirm(devmem, name, &wanted, places->rule_locs[i]);
+        if (result == 0)
+            *location = places->rule_locs[i];
+    }
+    free(places);
+    return result == 0 || result == -ENOENT ? result : rule_failed(result, name, "looking for a rule", status);
+}
+
 int wf_devmem_unsteer(struct wf_devmem *devmem, const char *name, const struct wf_devmem_flow *flow, uint32_t queue,
                       uint32_t location, struct wf_status *status)
 {

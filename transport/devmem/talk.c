@@ -289,3 +289,13 @@ void wf_devmem_close(struct wf_devmem *devmem)
         devmem->kernel->close(devmem->kernel, devmem->fd);
     free(devmem);
 }
+
+bool wf_devmem_may_change(const struct wf_devmem *devmem)
+{
+    return devmem->kernel->may_change(devmem->kernel);
+}
+
+int wf_devmem_socket(const struct wf_devmem *devmem)
+{
+    return devmem->fd;
+}
