@@ -10,10 +10,12 @@
 
 #include "bench/words/words.h"
 #include "change.h"
+#include "devmem/lent.h"
+#include "serve.h"
 
-enum verb { VERB_PREPARE, VERB_STATUS, VERB_RESTORE, VERB_COUNT };
+enum verb { VERB_PREPARE, VERB_STATUS, VERB_RESTORE, VERB_SERVE, VERB_COUNT };
 
-static const char *const verbs[VERB_COUNT] = {"prepare", "status", "restore"};
+static const char *const verbs[VERB_COUNT] = {"prepare", "status", "restore", "serve"};
 
 /* --- what is asked for --- */
 
@@ -27,7 +29,7 @@ static int find_verb(const struct bench_options *options, struct wf_status *stat
     const char *nearest = bench_nearest(word, verbs, VERB_COUNT);
     if (nearest)
         return wf_fail(status, -EINVAL, "nic '%.60s': did you mean '%s'?", word, nearest);
-    return wf_fail(status, -EINVAL, "nic %s%.60s%s: which of prepare, status and restore?", word[0] ? "'" : "",
+    return wf_fail(status, -EINVAL, "nic %s%.60s%s: which of prepare, status, restore and serve?", word[0] ? "'" : "",
                    word[0] ? word : "what", word[0] ? "'" : "");
 }
 
@@ -38,6 +40,12 @@ static int check_names(const struct bench_options *options, enum verb verb, stru
                        "nic prepare: which cards? Name their interfaces; 'weft nic status' lists them");
     if (options->dry_run && verb == VERB_STATUS)
         return wf_fail(status, -EINVAL, "--dry-run is not for 'weft nic status', which changes nothing");
+    if (options->dry_run && verb == VERB_SERVE)
+        return wf_fail(status, -EINVAL, "--dry-run is not for 'weft nic serve', which changes no card by itself");
+    if (verb == VERB_SERVE && !options->allow)
+        return wf_fail(status, -EINVAL, "nic serve: for whom? --allow USER,... names users who may have queues");
+    if (verb != VERB_SERVE && options->allow)
+        return wf_fail(status, -EINVAL, "--allow is for 'weft nic serve', and does nothing here");
     for (int i = 1; i < options->word_count; i++)
         if (strlen(options->words[i]) >= IFNAMSIZ)
             return wf_fail(status, -EINVAL, "'%.60s' is too long for a name: those of interfaces have up to %d letters",
@@ -98,6 +106,18 @@ static void restore_one(const struct nic_job *job, const char *name, struct tall
     tally->failed += result && !none;
 }
 
+/* Rules of programs that have ended, in all cards: none of those that are lent now. */
+static void sweep(const struct nic_job *job, struct tally *tally)
+{
+    struct wf_status status;
+    int rules = job->folder < 0 || job->dry ? 0 : wf_lent_sweep(job->devmem, job->folder, &status);
+
+    if (rules > 0)
+        fprintf(job->out, "%d rule%s of programs that have ended taken away\n", rules, rules == 1 ? "" : "s");
+    if (rules < 0)
+        tally->failed++, tell(&status);
+}
+
 /* Those that are named, or all. What is not put back is a failure, whatever the reason. */
 static int restore_all(const struct nic_job *job, const struct bench_options *options)
 {
@@ -105,6 +125,7 @@ static int restore_all(const struct nic_job *job, const struct bench_options *op
     int count = options->word_count < 2 ? nic_record_list(job->folder, names, NIC_RECORDS_MAX) : 0;
     struct tally tally = {0};
 
+    sweep(job, &tally);
     for (int i = 0; i < count; i++)
         restore_one(job, names[i], &tally);
     for (int i = 1; i < options->word_count; i++)
@@ -180,6 +201,8 @@ static void hold_signals(sigset_t *before)
 
 static int run_verb(struct nic_job *job, const struct bench_options *options, enum verb verb, struct wf_status *status)
 {
+    if (verb == VERB_SERVE)
+        return serve_run(job->devmem, options, status);
     bool changes = verb != VERB_STATUS && !options->dry_run && would_change(job, options, verb);
 
     if (changes && !wf_devmem_may_change(job->devmem))

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "change.h"
+#include "devmem/lent.h"
 
 static void put_count(FILE *out, const char *format, int64_t number)
 {
@@ -68,6 +69,28 @@ static void put_record(const struct nic_job *job, const struct wf_devmem_card *c
     free(record);
 }
 
+/* Queues that Weft has lent, and rules of programs that have ended. */
+static void put_lent(const struct nic_job *job, const struct wf_devmem_card *card)
+{
+    struct wf_lent *lent = job->folder < 0 ? NULL : malloc(sizeof *lent);
+    struct wf_status ignored;
+
+    for (int queue = 0; lent && queue < card->rx_queues; queue++) {
+        if (wf_lent_read(job->folder, card->ifindex, (uint32_t)queue, lent, &ignored) != 0)
+            continue;
+        int rules = wf_lent_count_rules(lent);
+        const char *s = rules == 1 ? "" : "s";
+        if (wf_lent_counts(job->devmem, lent))
+            fprintf(job->out, "  queue %d is lent to %s (process %d of user %u), with %d rule%s\n", queue,
+                    lent->holder.command, lent->holder.process, lent->holder.user, rules, s);
+        else if (rules)
+            fprintf(job->out,
+                    "  queue %d: %s (process %d) has ended and left %d rule%s: 'weft nic restore' takes them away\n",
+                    queue, lent->holder.command, lent->holder.process, rules, s);
+    }
+    free(lent);
+}
+
 int nic_show(const struct nic_job *job, const char *name, char (*recorded)[IFNAMSIZ], int count,
              struct wf_status *status)
 {
@@ -82,6 +105,7 @@ int nic_show(const struct nic_job *job, const char *name, char (*recorded)[IFNAM
             rss->count = 0;
         put_card(job->out, &card, rss);
         put_obstacle(job->out, job, &card, rss);
+        put_lent(job, &card);
         put_record(job, &card, recorded, count);
     }
     free(rss);

@@ -100,17 +100,21 @@ static const struct bench_about commands[] = {
     {BENCH_NIC, "nic", "makes network cards ready for device-memory TCP, and puts back what was there",
      "weft nic prepare RAIL... [--queues N] [--dry-run]\n"
      "weft nic status [RAIL...] [--queues N]\n"
-     "weft nic restore [RAIL...] [--dry-run]",
+     "weft nic restore [RAIL...] [--dry-run]\n"
+     "weft nic serve [RAIL...] --allow USER,...",
      "prepare switches on what device-memory TCP needs of a card (header split, rules for flows) and keeps other "
      "traffic off its last queues. Each change is printed before it is made, and what was there before is kept in "
      "/run/weft; restore puts it back, of all cards if none is named. status says what is in the way, of all cards if "
-     "none is named. RAIL is the name of an interface. Weft's messages do not use device-memory TCP yet.",
+     "none is named. serve lends the queues that are set aside, and rules that lead streams to them, to processes of "
+     "the users that are allowed, until it is ended. RAIL is the name of an interface. Weft's messages do not use "
+     "device-memory TCP yet.",
      "weft nic status\n"
      "weft nic prepare eth1 eth2 --dry-run\n"
      "weft nic prepare eth1 eth2\n"
+     "weft nic serve eth1 eth2 --allow ann,1001\n"
      "weft nic restore\n",
      "Exit status: 0 done, for one card at least; 1 failed; 2 wrong usage; 77 not available here, for no card.",
-     "prepare|status|restore"},
+     "prepare|status|restore|serve"},
     {BENCH_CONFIG, "config", "every setting: value, origin, default, meaning", "weft config [NAME...] [OPTION...]",
      "Prints every setting with its value, where that comes from, its default and its meaning; or all there is to say "
      "of the settings that are named. A NAME is as in a file (chunk), as an option (--chunk), as a variable "

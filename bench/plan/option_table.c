@@ -60,6 +60,8 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
     [OPT_QUEUES] = ROW("queues", 0, NEEDED, BENCH_NIC, CHANGE, "N",
                        "receive queues of each card that are set aside, its last ones (default: 1)"),
     [OPT_DRY_RUN] = ROW("dry-run", 0, NONE, BENCH_NIC, CHANGE, NULL, "print what would be changed, and change nothing"),
+    [OPT_ALLOW] = ROW("allow", 0, NEEDED, BENCH_NIC, CHANGE, "USER,...",
+                      "serve: users, by name or number, who may have queues and rules, besides root"),
     [OPT_SET] = ROW("set", 0, NEEDED, HAS_SETTINGS, SETTINGS, "NAME=VALUE", "any setting by its name"),
     [OPT_PRESET] = ROW("preset", 0, NEEDED, HAS_SETTINGS, SETTINGS, "NAME=VALUE",
                        "a default of whoever starts weft: file, environment and options go before it"),

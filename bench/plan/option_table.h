@@ -26,6 +26,7 @@ enum bench_option_id {
     OPT_MARKDOWN,
     OPT_QUEUES,
     OPT_DRY_RUN,
+    OPT_ALLOW,
     OPT_XML,
     OPT_SVG,
     OPT_IN_FORCE,

@@ -125,6 +125,7 @@ static const size_t flags[OPT_COUNT] = {
 static const size_t texts[OPT_COUNT] = {
     [OPT_INVITE] = offsetof(struct bench_options, invite),
     [OPT_SAVE] = offsetof(struct bench_options, save),
+    [OPT_ALLOW] = offsetof(struct bench_options, allow),
     [OPT_XML] = offsetof(struct bench_options, xml),
     [OPT_SVG] = offsetof(struct bench_options, svg),
     [OPT_IN_FORCE] = offsetof(struct bench_options, in_force),

@@ -63,6 +63,7 @@ struct bench_options {
     const char *save;   /* --save; NULL: not said */
     bool dry_run;       /* --dry-run */
     int queues;         /* --queues; 0: not said */
+    const char *allow;  /* --allow; NULL: not said */
     bool markdown;      /* config: the table of the documentation */
     const char **words; /* config, nic, completion, report: what stands there besides options; owned */
     int word_count;

@@ -91,7 +91,7 @@ untouched "restore"
 
 # ---- wrong usage
 weft nic
-one_line 2 'which of prepare, status and restore?' "nic"
+one_line 2 'which of prepare, status, restore and serve?' "nic"
 weft nic prepair near0
 one_line 2 "did you mean 'prepare'?" "nic prepair"
 weft nic prepare
