@@ -230,14 +230,14 @@ static int open_socket(const struct wf_devmem_kernel *kernel)
     return open("/dev/null", O_RDWR | O_CLOEXEC); /* a number of its own */
 }
 
-/* Bindings end with the socket. */
+/* Bindings end with the socket, unless somebody else has it, too. */
 static void close_socket(const struct wf_devmem_kernel *kernel, int fd)
 {
     struct fake_kernel *fake = fake_of(kernel);
 
     fake->opened--;
     for (int queue = 0; queue < FAKE_QUEUES; queue++)
-        if (fake->binding[queue] && fake->binder[queue] == fd)
+        if (fake->binding[queue] && fake->binder[queue] == fd && !fake->keeps_bindings)
             fake->binding[queue] = 0;
     close(fd);
 }

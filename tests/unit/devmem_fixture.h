@@ -46,6 +46,7 @@ struct fake_kernel {
     int binder[FAKE_QUEUES];       /* the socket by which it was bound */
     int asking;                    /* that of the last request */
     uint32_t contested;            /* this queue is bound by another process as soon as it is asked for */
+    bool keeps_bindings;           /* sockets that are closed were passed on before */
     bool down;                     /* the interface: then no queues are told */
 
     /* What bind-rx and bind-tx were asked for, and say. */
