@@ -25,6 +25,7 @@ void serve_log(const struct serve_desk *desk, const struct wf_lent_holder *holde
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    wf_text_plain(line); /* a client's words may be in it */
     if (holder)
         fprintf(desk->log, "weft: user %u, process %d (%s): %s\n", holder->user, holder->process, holder->command,
                 line);

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +21,7 @@
 
 #include "bench/nic/serve.h"
 #include "devmem/helper.h"
+#include "devmem/lease.h"
 #include "devmem_fixture.h"
 
 static const char *const cards[] = {FAKE_NAME};
@@ -302,6 +305,65 @@ static void garbage_ends_the_conversation(void **state)
     }
 }
 
+/* --- a client that is one --- */
+
+/* A helper with room for one client, as the command makes it. */
+static pid_t start_helper(void)
+{
+    struct wf_helper_reply greeting = {.version = WF_HELPER_VERSION};
+    static const struct wf_lent_holder holder = {.user = 1000, .process = 5, .command = "client"};
+    int listener = serve_open(folder, &status);
+    pid_t made = fork();
+
+    assert_true(listener >= 0);
+    if (made == 0) {
+        struct pollfd seen = {.fd = listener, .events = POLLIN};
+        poll(&seen, 1, -1);
+        int socket = accept(listener, NULL, NULL);
+        close(listener);
+        wf_helper_send(socket, &greeting, sizeof greeting, -1);
+        serve_client(&desk, socket, &holder);
+        _exit(0);
+    }
+    close(listener);
+    return made;
+}
+
+static void a_process_without_the_right_asks_the_helper(void **state)
+{
+    struct fake_kernel own;
+    const struct wf_lease_place place = {.kernel = &own.kernel, .folder = folder};
+    struct wf_lease *made, *second;
+    uint32_t rule, other;
+    int ended;
+
+    (void)state;
+    fake_kernel_init(&own);
+    memcpy(own.rss, fake->rss, sizeof own.rss);
+    own.admin = false;
+    pid_t process = start_helper();
+    if (wf_lease_open(&place, FAKE_NAME, 0, &made, &status) != 0)
+        fail_msg("%s", status.text);
+    assert_int_equal(wf_lease_queue(made), 2);
+    assert_int_equal(wf_lease_binding(made), fake->binding[2]);
+    assert_int_equal(wf_lease_steer(made, stream[1], &rule, &status), 0);
+    assert_int_equal(wf_lease_steer(made, stream[0], &other, &status), 0);
+    assert_int_equal(wf_lease_unsteer(made, rule, &status), 0);
+    assert_int_equal(wf_lease_unsteer(made, rule, &status), -ENOENT);
+    assert_non_null(strstr(status.text, "no rule with the number"));
+    assert_int_equal(wf_lease_steer(made, 0, &rule, &status), -EINVAL);
+    assert_int_equal(rules(), 1);
+    kill(process, SIGKILL);
+    waitpid(process, &ended, 0);
+    assert_int_equal(wf_lease_unsteer(made, other, &status), -EPIPE);
+    assert_non_null(strstr(status.text, "has ended"));
+    assert_int_equal(wf_lease_open(&place, FAKE_NAME, 0, &second, &status), -EPERM);
+    assert_non_null(strstr(status.text, "no helper answers"));
+    assert_int_equal(rules(), 1);
+    wf_lease_close(made);
+    fake->opened = 0; /* by the helper that was killed */
+}
+
 /* --- the door --- */
 
 static void users_by_name_and_number(void **state)
@@ -354,6 +416,7 @@ int main(void)
         TEST(more_queues_than_a_user_may_have),
         TEST(another_version_ends_the_conversation),
         TEST(garbage_ends_the_conversation),
+        TEST(a_process_without_the_right_asks_the_helper),
         TEST(users_by_name_and_number),
         TEST(one_helper_at_a_time),
     };

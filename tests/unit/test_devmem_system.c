@@ -7,8 +7,10 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "devmem/devmem.h"
@@ -72,10 +74,31 @@ static void nothing_can_be_set_at_loopback(void **state)
     assert_int_equal(wf_devmem_set_ntuple(devmem, "nosuchnic0", true, &status), -ENODEV);
 }
 
+/* What a process may in a user namespace of its own counts nothing in a network that is older. */
+static void a_namespace_of_ones_own_gives_no_right(void **state)
+{
+    int ended = 0;
+
+    (void)state;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(unshare(CLONE_NEWUSER) != 0 ? 77 : wf_devmem_may_change(devmem) ? 1 : 0);
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    if (WEXITSTATUS(ended) == 77)
+        skip();
+    assert_int_equal(WEXITSTATUS(ended), 0);
+    child = fork();
+    if (child == 0)
+        _exit(unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0 ? 77 : wf_devmem_may_change(devmem) ? 0 : 1);
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_true(WEXITSTATUS(ended) == 77 || WEXITSTATUS(ended) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(loopback_is_no_card, start, end),
+        cmocka_unit_test_setup_teardown(a_namespace_of_ones_own_gives_no_right, start, end),
         cmocka_unit_test_setup_teardown(the_kernel_refuses_to_bind_loopback, start, end),
         cmocka_unit_test_setup_teardown(nothing_can_be_set_at_loopback, start, end),
     };

@@ -38,7 +38,7 @@ static ssize_t receive_reply(int helper, uint32_t number, struct wf_helper_reply
 
 static int gone(struct wf_status *status)
 {
-    return wf_fail(status, -EPIPE, "the helper 'weft nic serve' has ended: its rules stay until the lease ends");
+    return wf_fail(status, -EPIPE, "the helper 'weft nic serve' has ended: start it again, then lease anew");
 }
 
 static int hear(int helper, uint32_t number, struct wf_helper_reply *reply, int *descriptor, struct wf_status *status)

@@ -2,10 +2,10 @@
  * client.c: vm_lease: a process that gets a queue of a card by transport/devmem/lease.h and receives a stream by it, in
  * a guest with a card that can do that. Memory of a device is played by udmabuf.
  *
- *     vm_lease [as UID] CARD [PORT [BYTES]]
+ *     vm_lease [as UID] [wait] CARD [PORT [BYTES]]
  *
- * Prints what it has got, line by line. Without PORT it keeps the queue until it is killed, without BYTES the stream.
- * In the middle of BYTES it waits for a byte of its standard input.
+ * With `wait` it tries until a queue is free. Prints what it has got, line by line. Without PORT it keeps the queue
+ * until it is killed, without BYTES the stream. In the middle of BYTES it waits for a byte of its standard input.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -150,6 +150,19 @@ static int become(const char *user)
     return setgroups(0, NULL) || setresgid(number, number, number) || setresuid(number, number, number);
 }
 
+/* Others have all queues now. */
+static int wait_for_queue(const char *card, int dmabuf, struct wf_lease **lease, struct wf_status *status)
+{
+    int result, tries = 0;
+
+    while ((result = wf_lease_open(NULL, card, dmabuf, lease, status)) == -EBUSY) {
+        if (tries++ == 0)
+            printf("waiting\n");
+        usleep(10000);
+    }
+    return result;
+}
+
 int main(int argc, char **argv)
 {
     struct wf_lease *lease;
@@ -162,10 +175,13 @@ int main(int argc, char **argv)
             return 2;
         argc -= 2, argv += 2;
     }
+    bool waits = argc > 2 && strcmp(argv[1], "wait") == 0;
+    argc -= waits, argv += waits;
     struct memory memory = make_memory();
     if (argc < 2 || memory.dmabuf < 0)
         return 2;
-    if (wf_lease_open(NULL, argv[1], memory.dmabuf, &lease, &status) != 0) {
+    if ((waits ? wait_for_queue(argv[1], memory.dmabuf, &lease, &status)
+               : wf_lease_open(NULL, argv[1], memory.dmabuf, &lease, &status)) != 0) {
         printf("lease: %s\n", status.text);
         return 1;
     }
