@@ -135,7 +135,7 @@ static bool see_signal(struct house *house)
         see_ends(house);
         return true;
     }
-    serve_log(&house->desk, NULL, "nic serve ends; what it has lent to %d client%s stays lent until those end",
+    serve_log(&house->desk, NULL, "nic serve ends; what it has lent to %d client%s stays lent until they end",
               house->count, house->count == 1 ? "" : "s");
     return false;
 }

@@ -10,11 +10,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "devmem/lease.h"
@@ -275,6 +276,51 @@ static void only_streams_of_ones_own(void **state)
     close(idle);
 }
 
+static void not_those_of_another_network(void **state)
+{
+    struct wf_devmem_flow flow;
+    int ended = 0;
+
+    (void)state;
+    assert_int_equal(wf_lend_flow(sockets[1], &flow, &status), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+            _exit(77);
+        _exit(wf_lend_flow(sockets[1], &flow, &status) != -EINVAL || !strstr(status.text, "another network"));
+    }
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    if (WEXITSTATUS(ended) == 77)
+        skip();
+    assert_int_equal(ended, 0);
+}
+
+/* The packets of such a stream are IPv4's. */
+static void a_socket_for_both_kinds_of_addresses(void **state)
+{
+    struct sockaddr_in6 at = {.sin6_family = AF_INET6};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof at;
+    int listener = socket(AF_INET6, SOCK_STREAM, 0), off = 0, from = socket(AF_INET, SOCK_STREAM, 0);
+    struct wf_devmem_flow flow;
+
+    (void)state;
+    if (listener < 0 || setsockopt(listener, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) != 0 ||
+        bind(listener, (struct sockaddr *)&at, sizeof at) != 0)
+        skip();
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &length), 0);
+    to.sin_port = at.sin6_port;
+    assert_int_equal(connect(from, (struct sockaddr *)&to, sizeof to), 0);
+    int stream = accept(listener, NULL, NULL);
+    must(wf_lend_flow(stream, &flow, &status));
+    assert_int_equal(flow.to.ss_family, AF_INET);
+    assert_memory_equal(&flow.to, &to, sizeof to);
+    close(stream);
+    close(from);
+    close(listener);
+}
+
 static void a_rule_that_cannot_be_set_is_in_no_record(void **state)
 {
     struct wf_lent *lent = calloc(1, sizeof *lent);
@@ -406,6 +452,8 @@ int main(void)
         TEST(a_stream_is_led_to_the_queue),
         TEST(all_rules_go_with_the_lease),
         TEST(only_streams_of_ones_own),
+        TEST(not_those_of_another_network),
+        TEST(a_socket_for_both_kinds_of_addresses),
         TEST(a_rule_that_cannot_be_set_is_in_no_record),
         TEST(the_next_one_takes_away_what_was_left),
         TEST(a_queue_that_another_has_now_is_none_of_the_dead_ones),
