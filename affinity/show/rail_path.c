@@ -8,6 +8,7 @@
 #define KERNEL_DEVMEM 612  /* TCP that receives into device memory */
 #define MTU_ETHERNET 1500
 #define MTU_LARGE 9000
+#define UNUSED_PERCENT 5 /* of buffers: less is no matter */
 
 struct list {
     struct wf_obstacle *at;
@@ -35,7 +36,43 @@ static bool hands_on(const struct wf_nic *nic)
     return strcmp(nic->driver, "veth") == 0;
 }
 
-static void check_offloads(const struct wf_nic *nic, const struct wf_rail_path *path, struct list *list)
+bool wf_driver_has_device_way(const char *driver)
+{
+    static const char *const drivers[] = {"gve", "bnxt_en", "mlx5_core", "fbnic"};
+    for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++)
+        if (strcmp(driver, drivers[i]) == 0)
+            return true;
+    return false;
+}
+
+bool wf_rail_has_device_way(const struct wf_nic *nic, const struct wf_rail_path *path)
+{
+    if (path->device.asked)
+        return !path->device.never;
+    return !path->loopback && !hands_on(nic) && wf_driver_has_device_way(nic->driver);
+}
+
+/* Where packets may go to device memory it counts how they fill buffers, and not only that they are large. */
+static void check_mtu(const struct wf_path_system *system, const struct wf_nic *nic, const struct wf_rail_path *path,
+                      struct list *list)
+{
+    static const char name[] = "packets";
+    bool to_device = system->gpus > 0 && wf_rail_has_device_way(nic, path);
+    struct wf_buffer_fit fit = wf_buffer_fit(nic->mtu, system->buffer_bytes);
+    char why[128], change[64];
+    if (to_device && fit.unused_percent >= UNUSED_PERCENT) {
+        snprintf(why, sizeof why, "MTU %d leaves %d %% of device memory's buffers unused; %d fills them%s", nic->mtu,
+                 fit.unused_percent, fit.full_mtu, fit.full_mtu > nic->mtu ? ", if the network carries it" : "");
+        snprintf(change, sizeof change, "ip link set %%s mtu %d", fit.full_mtu);
+        add(list, name, why, change, nic->name);
+    } else if (!to_device && nic->pci[0] && nic->mtu > 0 && nic->mtu <= MTU_ETHERNET) {
+        snprintf(change, sizeof change, "ip link set %%s mtu %d", MTU_LARGE);
+        add(list, name, "the MTU is small; larger packets cost less, if the network carries them", change, nic->name);
+    }
+}
+
+static void check_offloads(const struct wf_path_system *system, const struct wf_nic *nic,
+                           const struct wf_rail_path *path, struct list *list)
 {
     char change[64];
     if (path->tso == 0)
@@ -48,11 +85,7 @@ static void check_offloads(const struct wf_nic *nic, const struct wf_rail_path *
         snprintf(change, sizeof change, "ethtool -L %%s combined %d", path->queues_most);
         add(list, "queues", "the device could have more queues: each is one processor's to empty", change, nic->name);
     }
-    if (nic->pci[0] && nic->mtu > 0 && nic->mtu <= MTU_ETHERNET) {
-        snprintf(change, sizeof change, "ip link set %%s mtu %d", MTU_LARGE);
-        add(list, "packets", "the MTU is small; larger packets cost less, if the network carries them", change,
-            nic->name);
-    }
+    check_mtu(system, nic, path, list);
 }
 
 static void check_zero_copy(const struct wf_path_system *system, const struct wf_nic *nic,
@@ -79,44 +112,42 @@ static void check_zero_copy(const struct wf_path_system *system, const struct wf
         add(list, name, "the setting zero_copy is 0: every send is copied", "--set zero_copy=512K", nic->name);
 }
 
-static bool driver_has_devmem(const char *driver)
+/* As far as the name of a driver tells, which is one that can. */
+static void guess_device_memory(const struct wf_path_system *system, const struct wf_nic *nic,
+                                const struct wf_rail_path *path, struct list *list)
 {
-    static const char *const drivers[] = {"gve", "bnxt_en", "mlx5_core", "fbnic"};
-    for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++)
-        if (strcmp(driver, drivers[i]) == 0)
-            return true;
-    return false;
-}
-
-/* As far as the name of a driver tells. False: it cannot. */
-static bool guess_device_memory(const struct wf_path_system *system, const struct wf_nic *nic,
-                                const struct wf_rail_path *path, const char *name, struct list *list)
-{
-    if (path->loopback || hands_on(nic) || !driver_has_devmem(nic->driver)) {
-        add(list, name, "not with this driver: gve, bnxt_en, mlx5_core and fbnic can, in recent kernels", "",
-            nic->name);
-        return false;
-    }
+    static const char name[] = WF_DEVICE_MEMORY;
     if (system->kernel && system->kernel < KERNEL_DEVMEM)
         add(list, name, "this kernel's TCP cannot receive into device memory: 6.12 can", "", nic->name);
     if (path->header_split == 0)
         add(list, name, "header split is off", "ethtool -G %s tcp-data-split on", nic->name);
     else if (path->header_split < 0)
         add(list, name, "the driver does not tell of header split", "", nic->name);
-    return true;
 }
 
+/* The first is the one to look at: what nobody can change, then a GPU, then what can be set, then a right. */
 static void check_device_memory(const struct wf_path_system *system, const struct wf_nic *nic,
                                 const struct wf_rail_path *path, struct list *list)
 {
-    static const char name[] = "device memory";
-    if (system->gpus == 0) /* said once for the machine */
-        return;
+    static const char name[] = WF_DEVICE_MEMORY;
     const struct wf_device_way *device = &path->device;
-    bool possible = device->asked ? !device->never : guess_device_memory(system, nic, path, name, list);
-    if (device->asked && device->why[0])
+    if (!wf_rail_has_device_way(nic, path)) {
+        if (device->asked)
+            add(list, name, device->why, device->change, nic->name);
+        else
+            add(list, name, "not with this driver: gve, bnxt_en, mlx5_core and fbnic can, in recent kernels", "",
+                nic->name);
+        return;
+    }
+    if (system->gpus == 0) {
+        add(list, name, "this machine has no GPU", "", nic->name);
+        return;
+    }
+    if (!device->asked)
+        guess_device_memory(system, nic, path, list);
+    else if (device->why[0])
         add(list, name, device->why, device->change, nic->name);
-    if (possible && !system->net_admin)
+    if (!system->net_admin)
         add(list, name, "this process has no CAP_NET_ADMIN, which binding a queue to a device needs",
             "setcap cap_net_admin+ep $(command -v weft)", nic->name);
 }
@@ -129,6 +160,6 @@ int wf_rail_obstacles(const struct wf_path_system *system, const struct wf_nic *
         add(&list, "link", "the interface is down, or has no carrier", "ip link set %s up", nic->name);
     check_zero_copy(system, nic, path, &list);
     check_device_memory(system, nic, path, &list);
-    check_offloads(nic, path, &list);
+    check_offloads(system, nic, path, &list);
     return list.count;
 }

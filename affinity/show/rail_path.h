@@ -11,24 +11,19 @@
 #include <stdint.h>
 
 #include "affinity/machine.h"
+#include "affinity/show/device_way.h"
 
 #define WF_OBSTACLES_MAX 12
 
 /* The same for all rails. */
 struct wf_path_system {
     int kernel;              /* 6.12 is 612; 0: unknown */
+    char release[64];        /* the same in full; "": unknown */
+    int buffer_bytes;        /* that cards write packets to: a page */
     int io_uring_disabled;   /* as /proc/sys/kernel/io_uring_disabled: 0 no, 1 for most, 2 for all */
     bool net_admin;          /* this process has CAP_NET_ADMIN */
     int gpus;                /* how many this machine has */
     int64_t zero_copy_bytes; /* the setting zero_copy: sends of so many bytes leave without a copy; 0: none */
-};
-
-/* What TCP into device memory lacks at a rail, as somebody says who has asked kernel and driver for it. */
-struct wf_device_way {
-    bool asked;       /* false: all that is known is the name of the driver */
-    bool never;       /* no setting would help: a right that is missing does not matter either */
-    char why[128];    /* what is first in the way; "": nothing is */
-    char change[128]; /* as in struct wf_obstacle */
 };
 
 struct wf_rail_path {
@@ -49,6 +44,14 @@ void wf_path_system_read(const struct wf_machine *machine, int64_t zero_copy_byt
 
 /* Asks the kernel with ethtool's calls; of an interface that is gone all is unknown. */
 void wf_rail_path_read(const struct wf_nic *nic, struct wf_rail_path *out);
+
+/* The drivers that are known for receiving into device memory. By their sources all of them take rules by 5-tuple, for
+ * a single stream, which no kernel tells before one is set. Pure. */
+bool wf_driver_has_device_way(const char *driver);
+/* Whether a card could receive into device memory, as far as is known. Pure. */
+bool wf_rail_has_device_way(const struct wf_nic *nic, const struct wf_rail_path *path);
+
+#define WF_DEVICE_MEMORY "device memory" /* the path of its obstacles */
 
 /* What is in the way. Returns how many. Pure. */
 int wf_rail_obstacles(const struct wf_path_system *system, const struct wf_nic *nic, const struct wf_rail_path *path,

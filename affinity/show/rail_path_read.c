@@ -23,9 +23,12 @@ void wf_path_system_read(const struct wf_machine *machine, int64_t zero_copy_byt
     char line[256];
     unsigned long long effective = 0;
 
-    *out = (struct wf_path_system){.gpus = machine->gpu_count, .zero_copy_bytes = zero_copy_bytes};
-    if (uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2)
+    *out = (struct wf_path_system){
+        .gpus = machine->gpu_count, .zero_copy_bytes = zero_copy_bytes, .buffer_bytes = (int)sysconf(_SC_PAGESIZE)};
+    if (uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2) {
         out->kernel = major * 100 + minor;
+        snprintf(out->release, sizeof out->release, "%.63s", name.release);
+    }
     FILE *file = fopen("/proc/sys/kernel/io_uring_disabled", "re");
     if (file) {
         if (fscanf(file, "%d", &out->io_uring_disabled) != 1)
@@ -72,8 +75,18 @@ static bool is_loopback(int fd, const char *name)
 
 void wf_rail_path_read(const struct wf_nic *nic, struct wf_rail_path *out)
 {
-    *out = (struct wf_rail_path){
-        .sg = UNKNOWN, .tso = UNKNOWN, .gro = UNKNOWN, .queues_most = UNKNOWN, .header_split = UNKNOWN};
+    *out = (struct wf_rail_path){.sg = UNKNOWN,
+                                 .tso = UNKNOWN,
+                                 .gro = UNKNOWN,
+                                 .queues_most = UNKNOWN,
+                                 .header_split = UNKNOWN,
+                                 .device = {.header_split = UNKNOWN,
+                                            .hds_thresh = UNKNOWN,
+                                            .queues = nic->queues,
+                                            .queues_aside = UNKNOWN,
+                                            .rules = UNKNOWN,
+                                            .rules_most = UNKNOWN,
+                                            .rules_used = UNKNOWN}};
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return;
@@ -83,5 +96,5 @@ void wf_rail_path_read(const struct wf_nic *nic, struct wf_rail_path *out)
     out->gro = offload(fd, nic->name, ETHTOOL_GGRO);
     out->queues_most = most_queues(fd, nic->name);
     close(fd);
-    out->header_split = wf_ethtool_header_split(nic->name);
+    out->header_split = out->device.header_split = wf_ethtool_header_split(nic->name);
 }

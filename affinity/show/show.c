@@ -2,23 +2,26 @@
 
 #include <string.h>
 
+#include "affinity/show/device_show.h"
+#include "affinity/show/fold.h"
 #include "affinity/show/words.h"
 
 void wf_show_gather(struct wf_show *show, int64_t zero_copy_bytes, wf_show_ask_device *ask, void *data)
 {
-    struct wf_path_system system;
+    for (int i = 0; i < WF_GPUS_MAX; i++)
+        show->gpu_ways[i].dmabuf = -1;
     if (show->machine->foreign)
         return;
-    wf_path_system_read(show->machine, zero_copy_bytes, &system);
+    wf_path_system_read(show->machine, zero_copy_bytes, &show->system);
     for (int i = 0; i < show->plan->rail_count; i++) {
         int nic = wf_machine_nic(show->machine, show->plan->rails[i].device);
         if (nic < 0)
             continue;
         wf_rail_path_read(&show->machine->nics[nic], &show->paths[i]);
-        if (ask && system.gpus > 0)
+        if (ask)
             ask(data, show->machine->nics[nic].name, &show->paths[i].device);
         show->obstacle_counts[i] =
-            wf_rail_obstacles(&system, &show->machine->nics[nic], &show->paths[i], show->obstacles[i]);
+            wf_rail_obstacles(&show->system, &show->machine->nics[nic], &show->paths[i], show->obstacles[i]);
     }
 }
 
@@ -55,39 +58,6 @@ static void put_machine(FILE *out, const struct wf_machine *machine)
 
 /* --- distances and rails of endpoints --- */
 
-/* Lines of endpoints in a row that differ in nothing but the name become one. */
-struct folded {
-    FILE *out;
-    int width; /* of the names */
-    char first[16], last[16], body[WF_SHOW_TEXT];
-};
-
-static void unfold(struct folded *folded)
-{
-    char name[40], line[WF_SHOW_TEXT + 64];
-    if (!folded->first[0])
-        return;
-    if (strcmp(folded->first, folded->last) == 0)
-        snprintf(name, sizeof name, "%s", folded->first);
-    else
-        snprintf(name, sizeof name, "%s to %s", folded->first, folded->last);
-    snprintf(line, sizeof line, "%-*s  %s", folded->width, name, folded->body);
-    wf_show_wrapped(folded->out, 2, folded->width + 2, line);
-    folded->first[0] = '\0';
-}
-
-static void fold(struct folded *folded, const char *name, const char *body)
-{
-    if (!folded->first[0] || strcmp(folded->body, body) != 0) {
-        unfold(folded);
-        snprintf(folded->first, sizeof folded->first, "%s", name);
-        snprintf(folded->body, sizeof folded->body, "%s", body);
-    }
-    snprintf(folded->last, sizeof folded->last, "%s", name);
-}
-
-#define NAMES_WIDTH 18 /* "host10 to host15" */
-
 /* What two devices have in common, in a word: a machine has many rails. */
 static const char *step_word(enum wf_step step)
 {
@@ -109,8 +79,8 @@ static enum wf_step step_to(const struct wf_plan *plan, const struct wf_plan_end
 /* The columns of the rails from `first` to before `end`. */
 static void put_distance_block(FILE *out, const struct wf_plan *plan, int first, int end, int width)
 {
-    struct folded folded = {.out = out, .width = NAMES_WIDTH};
-    fprintf(out, "  %-*s", NAMES_WIDTH, "endpoint");
+    struct wf_show_folded folded = {.out = out, .column = 2};
+    fprintf(out, "  %-*s", WF_SHOW_NAMES, "endpoint");
     for (int rail = first; rail < end; rail++)
         fprintf(out, "  %-*s", rail + 1 < end ? width : 0, plan->rails[rail].name);
     fprintf(out, "\n");
@@ -121,14 +91,14 @@ static void put_distance_block(FILE *out, const struct wf_plan *plan, int first,
             snprintf(body + used, sizeof body - used, "%s%-*s", rail > first ? "  " : "", rail + 1 < end ? width : 0,
                      step_word(step_to(plan, &plan->endpoints[i], rail)));
         }
-        fold(&folded, plan->endpoints[i].name, body);
+        wf_show_fold(&folded, plan->endpoints[i].name, body);
     }
-    unfold(&folded);
+    wf_show_unfold(&folded);
 }
 
 static void put_distances(FILE *out, const struct wf_plan *plan)
 {
-    int width = (int)strlen("switch"), room = WF_SHOW_COLUMNS - NAMES_WIDTH - 2;
+    int width = (int)strlen("switch"), room = WF_SHOW_COLUMNS - WF_SHOW_NAMES - 2;
     for (int i = 0; i < plan->rail_count; i++)
         if ((int)strlen(plan->rails[i].name) > width)
             width = (int)strlen(plan->rails[i].name);
@@ -167,13 +137,13 @@ static void put_plan_rail(FILE *out, const struct wf_plan_rail *rail)
     if (rail->node != WF_NO_NODE)
         snprintf(node, sizeof node, "node %-3d ", rail->node);
     if (pinned)
-        snprintf(line, sizeof line, "%-*s  %sTX %s%s; RX %s%s%s%s", NAMES_WIDTH, rail->name, node,
+        snprintf(line, sizeof line, "%-*s  %sTX %s%s; RX %s%s%s%s", WF_SHOW_NAMES, rail->name, node,
                  wf_cpus_text(&rail->tx, tx, sizeof tx), rail->tx_given ? " as given" : "",
                  wf_cpus_text(&rail->rx, rx, sizeof rx), rail->rx_given ? " as given" : "",
                  rail->shares ? "; TX and RX share" : "", rail->others ? "; with other rails" : "");
     else
-        snprintf(line, sizeof line, "%-*s  %snot pinned", NAMES_WIDTH, rail->name, node);
-    wf_show_wrapped(out, 2, NAMES_WIDTH + 2, line);
+        snprintf(line, sizeof line, "%-*s  %snot pinned", WF_SHOW_NAMES, rail->name, node);
+    wf_show_wrapped(out, 2, WF_SHOW_NAMES + 2, line);
 }
 
 static void put_notes(FILE *out, const char *notes)
@@ -190,14 +160,14 @@ static void put_notes(FILE *out, const char *notes)
 static void put_plan(FILE *out, const struct wf_plan *plan)
 {
     static const char *const pins[] = {"off", "auto", "require"}, *const policies[] = {"auto", "near", "node", "all"};
-    struct folded folded = {.out = out, .width = NAMES_WIDTH};
+    struct wf_show_folded folded = {.out = out, .column = 2};
     fprintf(out, "\nplan (pin %s, rail_policy %s)\n", pins[plan->pin], policies[plan->rail_policy]);
     for (int i = 0; i < plan->endpoint_count; i++) {
         char text[WF_SHOW_TEXT] = "";
         describe_endpoint(plan, &plan->endpoints[i], text, sizeof text);
-        fold(&folded, plan->endpoints[i].name, text);
+        wf_show_fold(&folded, plan->endpoints[i].name, text);
     }
-    unfold(&folded);
+    wf_show_unfold(&folded);
     for (int i = 0; i < plan->rail_count; i++)
         put_plan_rail(out, &plan->rails[i]);
     put_notes(out, plan->notes);
@@ -210,17 +180,11 @@ static const char *on_off_text(int value)
     return value < 0 ? "unknown" : value ? "on" : "off";
 }
 
-/* A command is to be copied: it stays on one line. */
 static void put_obstacle(FILE *out, const struct wf_obstacle *obstacle)
 {
     char line[WF_SHOW_TEXT];
-    int length = snprintf(line, sizeof line, "%s: %s", obstacle->path, obstacle->why);
-    bool fits = 4 + length + 2 + (int)strlen(obstacle->change) <= WF_SHOW_COLUMNS;
-    if (fits && obstacle->change[0])
-        snprintf(line + length, sizeof line - (size_t)length, ": %s", obstacle->change);
-    wf_show_wrapped(out, 4, 2, line);
-    if (!fits && obstacle->change[0])
-        fprintf(out, "      %s\n", obstacle->change);
+    snprintf(line, sizeof line, "%s: %s", obstacle->path, obstacle->why);
+    wf_show_remedy(out, 4, line, obstacle->change);
 }
 
 static void put_rail(FILE *out, const struct wf_show *show, int index)
@@ -271,6 +235,7 @@ void wf_show_text(FILE *out, const struct wf_show *show)
         fprintf(out, "  How its NICs send and receive cannot be asked of another machine.\n");
     for (int i = 0; i < show->plan->rail_count && !show->machine->foreign; i++)
         put_rail(out, show, i);
+    wf_show_device_text(out, show);
     if (show->left_count)
         fprintf(out, "\nno rails, and what would make them such\n");
     for (int i = 0; i < show->left_count; i++)

@@ -23,7 +23,9 @@ struct wf_left_out {
 struct wf_show {
     const struct wf_machine *machine;
     const struct wf_plan *plan;
-    const char *gpu_path; /* a sentence: which way device memory goes, and why not a shorter one */
+    const char *gpu_path;                    /* a sentence: which way device memory goes, and why not a shorter one */
+    struct wf_path_system system;            /* of a foreign machine: all zero */
+    struct wf_gpu_way gpu_ways[WF_GPUS_MAX]; /* one for each GPU of the machine */
     /* One for each rail of the plan; a foreign machine's are not looked at. */
     struct wf_rail_path paths[WF_PLAN_RAILS];
     struct wf_obstacle obstacles[WF_PLAN_RAILS][WF_OBSTACLES_MAX];
@@ -36,8 +38,11 @@ struct wf_show {
  */
 typedef void wf_show_ask_device(void *data, const char *name, struct wf_device_way *way);
 
-/* Asks the kernel how the rails of the plan send and receive. `show` has machine and plan. `ask` (NULL: nobody) is
- * called for each rail, on a machine with GPUs. */
+/* Whether a rail of the plan could receive into the memory of GPUs, as far as is known. */
+bool wf_show_has_device_way(const struct wf_show *show, int rail);
+
+/* Asks the kernel how the rails of the plan send and receive. `show` has machine and plan; afterwards no GPU was asked
+ * for its way yet. `ask` (NULL: nobody) is called for each rail. */
 void wf_show_gather(struct wf_show *show, int64_t zero_copy_bytes, wf_show_ask_device *ask, void *data);
 
 /* At most 100 columns. */

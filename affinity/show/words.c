@@ -33,6 +33,18 @@ void wf_show_wrapped(FILE *out, int column, int indent, const char *text)
     }
 }
 
+void wf_show_remedy(FILE *out, int column, const char *why, const char *change)
+{
+    char line[WF_SHOW_TEXT];
+    int length = snprintf(line, sizeof line, "%s", why);
+    bool fits = column + length + 2 + (int)strlen(change) <= WF_SHOW_COLUMNS;
+    if (fits && change[0])
+        snprintf(line + length, sizeof line - (size_t)length, ": %s", change);
+    wf_show_wrapped(out, column, 2, line);
+    if (!fits && change[0])
+        fprintf(out, "%*s%s\n", column + 2, "", change);
+}
+
 const char *wf_show_speed(int32_t mbit, char *text, size_t room)
 {
     if (mbit < 0)

@@ -14,6 +14,10 @@
  * `column`, where the first begins. */
 void wf_show_wrapped(FILE *out, int column, int indent, const char *text);
 
+/* Prints what is in the way and, if there is one, the command against it, which is to be copied: it stays on one line.
+ */
+void wf_show_remedy(FILE *out, int column, const char *why, const char *change);
+
 /* "200 Gbit/s", "speed unknown". Returns `text`. */
 const char *wf_show_speed(int32_t mbit, char *text, size_t room);
 

@@ -7,6 +7,7 @@
 #define WF_BENCH_GPUS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -37,6 +38,15 @@ int bench_gpus_choose(struct bench_gpus *gpus, const struct bench_options *optio
 /* All GPUs of this machine, as the driver counts them: how many, `memory` being their kind; or -ENODEV and why there
  * are none. */
 int bench_gpus_find(struct weft_gpu_info *infos, int max, enum bench_memory *memory, struct wf_status *status);
+
+/* Whether a dma-buf of a GPU's memory can be had, so that network cards could write to it. */
+struct bench_gpu_export {
+    bool able;
+    char why[160]; /* it cannot; "": it can */
+};
+
+/* Asks each GPU, as the driver counts them, which takes a moment: it is made ready for that. How many; or -ENODEV. */
+int bench_gpus_exports(struct bench_gpu_export *exports, int max, struct wf_status *status);
 
 /* The GPU of an endpoint; NULL: it is in host memory. */
 const struct weft_gpu_info *bench_gpu_of(const struct bench_gpus *gpus, uint32_t endpoint);

@@ -56,6 +56,31 @@ static void take_all(struct wf_machine *machine, const struct weft_gpu_info *inf
              bench_memory_name(memory), apart, others);
 }
 
+/* --- whether cards reach them --- */
+
+static bool any_card_could(const struct wf_show *show)
+{
+    for (int i = 0; i < show->plan->rail_count; i++)
+        if (wf_show_has_device_way(show, i))
+            return true;
+    return false;
+}
+
+void bench_topo_ask_gpus(struct wf_show *show, int count)
+{
+    static struct bench_gpu_export exports[BENCH_GPUS_MAX]; /* large; a command of one thread */
+    struct wf_status why = {.text = "Weft does not use this GPU, as said above"};
+
+    if (!any_card_could(show))
+        return;
+    int asked = count > 0 ? bench_gpus_exports(exports, count, &why) : 0;
+    for (int i = 0; i < show->machine->gpu_count; i++) {
+        struct wf_gpu_way *way = &show->gpu_ways[i];
+        way->dmabuf = i < asked && exports[i].able;
+        bench_copy_text(way->why, sizeof way->why, i < asked ? exports[i].why : why.text);
+    }
+}
+
 /* --- the whole --- */
 
 /* Of another machine nothing is known but what its description has. What is asked for is refused as a run would. */

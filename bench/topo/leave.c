@@ -30,8 +30,9 @@ int bench_topo_refused(const struct bench_options *options, struct wf_status *st
                                                                          : BENCH_FAILED;
 
     return bench_topo_leave(options,
-                            options->in_force ? json_pack("{s:s, s:n}", "schema", "weft.topo/1", "in_force")
-                                              : json_pack("{s:s, s:n, s:n, s:n, s:[], s:[]}", "schema", "weft.topo/1",
-                                                          "machine", "plan", "gpu_path", "paths", "obstacles"),
+                            options->in_force
+                                ? json_pack("{s:s, s:n}", "schema", "weft.topo/1", "in_force")
+                                : json_pack("{s:s, s:n, s:n, s:n, s:[], s:[], s:n}", "schema", "weft.topo/1", "machine",
+                                            "plan", "gpu_path", "paths", "obstacles", "device_memory"),
                             status, exit_status);
 }

@@ -94,6 +94,7 @@ static int make(const struct bench_options *options, struct topo *topo, struct w
     struct bench_topo_cards cards = {0};
     wf_show_gather(&topo->show, wf_config_number(options->config, WF_SET_ZERO_COPY), bench_topo_ask_card, &cards);
     bench_topo_cards_fini(&cards);
+    bench_topo_ask_gpus(&topo->show, topo->gpu_count);
     return 0;
 }
 

@@ -41,7 +41,7 @@ struct bench_topo_cards {
     bool tried;
 };
 
-/* What is in the way of receiving into device memory with the card `name`. `data` is a struct bench_topo_cards, all
+/* What the card `name` has of device-memory TCP, and what is in the way. `data` is a struct bench_topo_cards, all
  * zero at first. A wf_show_ask_device. cards.c */
 void bench_topo_ask_card(void *data, const char *name, struct wf_device_way *way);
 void bench_topo_cards_fini(struct bench_topo_cards *cards);
@@ -52,5 +52,9 @@ void bench_topo_cards_fini(struct bench_topo_cards *cards);
  * there is none; -EINVAL. gpus.c */
 int bench_topo_gpus(struct wf_machine *machine, const struct bench_options *options, char *text, size_t room,
                     struct wf_status *status);
+
+/* Asks the GPUs whether network cards could write to their memory, if a card here could; `count` of them a run could
+ * take. gpus.c */
+void bench_topo_ask_gpus(struct wf_show *show, int count);
 
 #endif

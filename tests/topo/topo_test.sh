@@ -56,6 +56,12 @@ for node in machine["nodes"]:
     assert node["memory_bytes"] >= 0 and "processors" in node, node
 for obstacle in topo["obstacles"]:
     assert obstacle["rail"] in names and obstacle["why"] and "change" in obstacle, obstacle
+device = topo["device_memory"]
+assert (device is None) == machine["foreign"], device
+for pair in device["pairs"] if device else []:
+    assert pair["rail"] in names and {"distance", "why", "change"} <= set(pair), pair
+for rail in device["rails"] if device else []:
+    assert rail["why"] or rail["possible"], rail
 PYTHON
 }
 

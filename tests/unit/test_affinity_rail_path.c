@@ -16,9 +16,10 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* A rail where nothing is in the way. */
-static const struct wf_path_system best_system = {.kernel = 618, .net_admin = true, .gpus = 8, .zero_copy_bytes = 1};
+static const struct wf_path_system best_system = {
+    .kernel = 618, .net_admin = true, .gpus = 8, .zero_copy_bytes = 1, .buffer_bytes = 4096};
 static const struct wf_nic best_nic = {
-    .name = "eth1", .pci = "0000:06:00.0", .driver = "gve", .up = true, .mtu = 8896, .queues = 16};
+    .name = "eth1", .pci = "0000:06:00.0", .driver = "gve", .up = true, .mtu = 8244, .queues = 16};
 static const struct wf_rail_path best_path = {.sg = 1, .tso = 1, .gro = 1, .queues_most = 16, .header_split = 1};
 
 static struct wf_path_system on;
@@ -62,6 +63,11 @@ static void each_obstacle_has_its_command(void **state)
     expect("link", "down", "ip link set eth1 up");
     on.io_uring_disabled = 2;
     expect("zero copy", "io_uring is disabled", "sysctl kernel.io_uring_disabled=0");
+    on.gpus = 0;
+    on.kernel = 510;
+    assert_int_equal(wf_rail_obstacles(&on, &nic, &path, found), 2);
+    assert_non_null(strstr(found[0].why, "6.0 can"));
+    start(NULL);
     on.zero_copy_bytes = 0;
     expect("zero copy", "zero_copy is 0", "--set zero_copy=512K");
     path.sg = 0;
@@ -80,11 +86,39 @@ static void each_obstacle_has_its_command(void **state)
     expect("offload", "GRO", "ethtool -K eth1 gro on");
     path.queues_most = 32;
     expect("queues", "more queues", "ethtool -L eth1 combined 32");
-    nic.mtu = 1460;
-    expect("packets", "MTU", "ip link set eth1 mtu 9000");
-    on.gpus = 0; /* then device memory is no matter */
-    on.kernel = 510;
-    expect("zero copy", "6.0", "");
+    nic.mtu = 9000;
+    expect("packets", "MTU 9000 leaves 27 % of device memory's buffers unused; 8244 fills them",
+           "ip link set eth1 mtu 8244");
+    nic.mtu = 1500;
+    expect("packets", "MTU 1500 leaves 65 % of device memory's buffers unused; 4148 fills them, if the network",
+           "ip link set eth1 mtu 4148");
+    on.gpus = 0; /* then no setting of device memory matters */
+    path.header_split = 0;
+    on.net_admin = false;
+    nic.mtu = 9000;
+    expect("device memory", "this machine has no GPU", "");
+}
+
+/* One line, which says what is first in the way, whether there are GPUs or not. */
+static void a_card_that_cannot_says_so_in_one_line(void **state)
+{
+    (void)state;
+    for (int gpus = 0; gpus < 2; gpus++) {
+        on.gpus = gpus;
+        on.net_admin = false;
+        snprintf(nic.driver, sizeof(nic.driver), "virtio_net");
+        path.device = (struct wf_device_way){.asked = true, .never = true, .why = "no header split"};
+        expect("device memory", "no header split", "");
+        on.gpus = gpus;
+        snprintf(nic.driver, sizeof(nic.driver), "ena");
+        expect("device memory", "not with this driver", "");
+        on.gpus = gpus;
+        snprintf(nic.driver, sizeof(nic.driver), "ena");
+        nic.mtu = 1460; /* where buffers are the host's only the size counts */
+        assert_int_equal(wf_rail_obstacles(&on, &nic, &path, found), 2);
+        assert_string_equal(found[1].change, "ip link set eth1 mtu 9000");
+        start(NULL);
+    }
 }
 
 /* Who has asked knows more than the name of the driver tells. */
@@ -107,30 +141,29 @@ static void what_was_asked_goes_before_the_drivers_name(void **state)
     assert_non_null(strstr(found[1].why, "CAP_NET_ADMIN"));
     path.device.never = true; /* then a right would not help */
     expect("device memory", "rules are off", "ethtool -K eth1 x");
-    path.device = rules;
-    on.gpus = 0;
-    assert_int_equal(wf_rail_obstacles(&on, &nic, &path, found), 0);
 }
 
 static void what_stays_in_this_machine_is_copied(void **state)
 {
     (void)state;
-    on.gpus = 0;
     on.zero_copy_bytes = 0;
     nic = (struct wf_nic){.name = "lo", .up = true, .mtu = 65536, .queues = 1};
     path.loopback = true;
     path.queues_most = -1;
-    expect("zero copy", "loopback copies", "");
-    on.gpus = 0;
+    assert_int_equal(wf_rail_obstacles(&on, &nic, &path, found), 2);
+    assert_string_equal(found[0].why, "loopback copies what is sent without a copy");
+    start(NULL);
     snprintf(nic.driver, sizeof(nic.driver), "veth");
     path.gro = 0; /* large packets come whole */
-    expect("zero copy", "veth copies", "");
+    assert_int_equal(wf_rail_obstacles(&on, &nic, &path, found), 2);
+    assert_string_equal(found[0].why, "veth copies what is sent without a copy");
+    assert_string_equal(found[1].path, WF_DEVICE_MEMORY);
 }
 
 static void all_obstacles_have_room(void **state)
 {
     (void)state;
-    on = (struct wf_path_system){.kernel = 419, .io_uring_disabled = 2, .gpus = 1};
+    on = (struct wf_path_system){.kernel = 419, .io_uring_disabled = 2, .gpus = 1, .buffer_bytes = 4096};
     nic.up = false;
     nic.mtu = 1500;
     nic.queues = 1;
@@ -181,6 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(nothing_is_made_up, start),
         cmocka_unit_test_setup(each_obstacle_has_its_command, start),
+        cmocka_unit_test_setup(a_card_that_cannot_says_so_in_one_line, start),
         cmocka_unit_test_setup(what_was_asked_goes_before_the_drivers_name, start),
         cmocka_unit_test_setup(what_stays_in_this_machine_is_copied, start),
         cmocka_unit_test_setup(all_obstacles_have_room, start),
