@@ -111,9 +111,9 @@ struct wf_devmem_copy {
 struct wf_devmem_batch {
     struct wf_devmem_gather *gathers;
     struct wf_devmem_copy *copies;
-    uint32_t gathers_max, copies_max;
+    uint32_t gathers_max, copies_max; /* 1 and up */
     /* place() writes the rest. */
-    uint32_t gather_count, copy_count; /* both 0: all that was placed is dropped */
+    uint32_t gather_count, copy_count; /* both 0: nothing is to be started, but what is before it may not be done */
     uint64_t number;                   /* 1, 2, 3, … */
     uint64_t position;                 /* the bytes of the stream before it are placed, in this batch or earlier */
 };

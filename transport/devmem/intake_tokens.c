@@ -29,10 +29,10 @@ int wf_devmem_intake_done(struct wf_devmem_intake *intake, uint64_t number)
 static bool move(struct wf_devmem_tokens *run, uint32_t most, struct wf_devmem_tokens *ranges, uint32_t *count,
                  uint32_t *fragments)
 {
-    struct wf_devmem_tokens *last = &ranges[*count - 1];
+    struct wf_devmem_tokens *last = *count > 0 ? &ranges[*count - 1] : NULL;
     uint32_t moved = run->count < most ? run->count : most;
 
-    if (*count > 0 && last->start + last->count == run->start && run->start != 0)
+    if (last && last->start + last->count == run->start && run->start != 0)
         last->count += moved;
     else if (*count < WF_DEVMEM_RANGES_MAX)
         ranges[(*count)++] = (struct wf_devmem_tokens){.start = run->start, .count = moved};
