@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "devmem/intake.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 
@@ -328,6 +329,57 @@ static void make_texts(void)
         put(texts[i].target, texts[i].name, texts[i].text, strlen(texts[i].text));
 }
 
+/* --- steps of a payload stream of device memory: see fuzz_intake.c --- */
+
+static size_t put_step(uint8_t *at, uint8_t what, const void *bytes, size_t size)
+{
+    at[0] = what;
+    at[1] = (uint8_t)size;
+    if (size)
+        memcpy(at + 2, bytes, size);
+    return 2 + size;
+}
+
+/* A message of three parts, the second beside device memory. */
+static size_t put_message(uint8_t *at)
+{
+    static const struct wf_devmem_cmsg parts[] = {{.offset = 4096, .bytes = 4096, .token = 3, .dmabuf = 7},
+                                                  {.bytes = 100},
+                                                  {.offset = 8192, .bytes = 904, .token = 4, .dmabuf = 7}};
+    uint8_t message[2 + WF_DEVMEM_CONTROL_BYTES(3)] = {0}, *control = message + 2;
+    uint16_t received = 5100;
+    memcpy(message, &received, sizeof received);
+    for (int i = 0; i < 3; i++) {
+        struct cmsghdr header = {.cmsg_len = CMSG_LEN(sizeof parts[i]),
+                                 .cmsg_level = SOL_SOCKET,
+                                 .cmsg_type = i == 1 ? WF_DEVMEM_SCM_LINEAR : WF_DEVMEM_SCM_DMABUF};
+        memcpy(control, &header, sizeof header);
+        memcpy(control + CMSG_LEN(0), &parts[i], sizeof parts[i]);
+        control += CMSG_SPACE(sizeof parts[i]);
+    }
+    return put_step(at, 0, message, sizeof message);
+}
+
+static void make_intakes(void)
+{
+    static const struct wf_devmem_chunk chunks[] = {{.position = 0, .bytes = 4000, .to = 1 << 20},
+                                                    {.position = 4000, .bytes = 1100, .to = 1 << 21}};
+    static const uint8_t plain[2] = {200, 0};
+    uint8_t steps[1024];
+    size_t used = put_step(steps, 1, &chunks[0], sizeof chunks[0]);
+    used += put_message(steps + used);
+    used += put_step(steps + used, 2, NULL, 0);
+    used += put_step(steps + used, 1, &chunks[1], sizeof chunks[1]);
+    used += put_step(steps + used, 2, NULL, 0);
+    used += put_step(steps + used, 3, NULL, 0);
+    used += put_step(steps + used, 4, NULL, 0);
+    put("intake", "fragments", steps, used);
+    used = put_step(steps, 0, plain, sizeof plain);
+    used += put_step(steps + used, 1, &chunks[0], sizeof chunks[0]);
+    used += put_step(steps + used, 2, NULL, 0);
+    put("intake", "plain", steps, used);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -339,5 +391,6 @@ int main(int argc, char **argv)
     make_setups();
     make_steps();
     make_texts();
+    make_intakes();
     return EXIT_SUCCESS;
 }
