@@ -11,7 +11,7 @@
 #define WORLD_SLOT 4096 /* a buffer of the pool */
 #define WORLD_SLOTS 4096
 #define WORLD_POOL (WORLD_SLOT * WORLD_SLOTS)
-#define WORLD_MEMORY (1 << 24)
+#define WORLD_MEMORY (1 << 22)
 #define WORLD_HOST (1 << 20)
 #define WORLD_MESSAGE 64 /* parts of a message */
 #define WORLD_CHUNKS 8192

@@ -107,7 +107,7 @@ static void chunks_of_eight_messages_may_be_shuffled(void **state)
     for (int i = 0; i < 200; i++) {
         uint32_t message = below(&random, 8);
         uint32_t bytes = 3 * WORLD_SLOT + below(&random, WORLD_SLOT);
-        assert_int_equal(world_tell(world, bytes, message * (2 << 20) + next[message]), 0);
+        assert_int_equal(world_tell(world, bytes, message * (512 << 10) + next[message]), 0);
         next[message] += bytes;
         for (uint32_t left = bytes; left > 0;) {
             uint32_t part = left < WORLD_SLOT ? left : WORLD_SLOT;
