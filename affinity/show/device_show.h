@@ -14,8 +14,10 @@ const struct wf_obstacle *wf_show_rail_obstacle(const struct wf_show *show, int 
 
 /* The NIC of a rail; NULL: its interface is not here. */
 const struct wf_nic *wf_show_nic_of(const struct wf_show *show, int rail);
-/* How far they are apart. */
+/* How far they are apart: as the plan has it, or, of a GPU that it has no endpoint on, as the machine does. */
 enum wf_step wf_show_step(const struct wf_show *show, int rail, int gpu);
+/* show.c: as the plan has it. */
+enum wf_step wf_show_step_to(const struct wf_plan *plan, const struct wf_plan_endpoint *endpoint, int rail);
 
 /* Prints nothing where no rail could. */
 void wf_show_device_text(FILE *out, const struct wf_show *show);

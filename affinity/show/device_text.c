@@ -14,6 +14,9 @@ const struct wf_nic *wf_show_nic_of(const struct wf_show *show, int rail)
 
 enum wf_step wf_show_step(const struct wf_show *show, int rail, int gpu)
 {
+    for (int i = 0; i < show->plan->endpoint_count; i++)
+        if (show->plan->endpoints[i].gpu == gpu)
+            return wf_show_step_to(show->plan, &show->plan->endpoints[i], rail);
     const struct wf_nic *nic = wf_show_nic_of(show, rail);
     const struct wf_gpu *to = &show->machine->gpus[gpu];
     return nic ? wf_step_between(&nic->path, nic->node, &to->path, to->node) : WF_STEP_UNKNOWN;

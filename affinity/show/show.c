@@ -68,7 +68,7 @@ static const char *step_word(enum wf_step step)
     return words[step];
 }
 
-static enum wf_step step_to(const struct wf_plan *plan, const struct wf_plan_endpoint *endpoint, int rail)
+enum wf_step wf_show_step_to(const struct wf_plan *plan, const struct wf_plan_endpoint *endpoint, int rail)
 {
     for (int k = 0; k < plan->rail_count; k++)
         if (endpoint->rails[k] == rail)
@@ -89,7 +89,7 @@ static void put_distance_block(FILE *out, const struct wf_plan *plan, int first,
         for (int rail = first; rail < end; rail++) {
             size_t used = strlen(body);
             snprintf(body + used, sizeof body - used, "%s%-*s", rail > first ? "  " : "", rail + 1 < end ? width : 0,
-                     step_word(step_to(plan, &plan->endpoints[i], rail)));
+                     step_word(wf_show_step_to(plan, &plan->endpoints[i], rail)));
         }
         wf_show_fold(&folded, plan->endpoints[i].name, body);
     }

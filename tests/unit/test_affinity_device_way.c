@@ -56,7 +56,7 @@ static int set_up(void **state)
                                                .rules_most = 512,
                                                .rules_used = 3};
     struct scene *scene = calloc(1, sizeof *scene);
-    struct wf_plan_request request = {.pin = WF_PIN_AUTO, .gpus = "0-7"};
+    struct wf_plan_request request = {.pin = WF_PIN_AUTO, .gpus = "0-6"};
     char why[256];
 
     *state = scene;
@@ -230,6 +230,7 @@ static void programs_get_the_first_obstacle_of_each_pair(void **state)
     expect_pair(root, 9, "eth1", 1, "same switch", "no dma-buf");
     expect_pair(root, 8 + 6, "eth1", 6, "other node", "header split is off");
     expect_pair(root, 16, "eth2", 0, "same node", "");
+    expect_pair(root, 7, "eth0", 7, "other node", "never"); /* of which the plan has no endpoint */
     assert_string_equal(text_of(root, "kernel"), "6.18.5");
     assert_string_equal(text_of(rail, "why"), "header split is off");
     assert_int_equal(json_integer_value(json_object_get(rail, "buffers_unused_percent")), 27);
