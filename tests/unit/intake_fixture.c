@@ -143,6 +143,13 @@ int world_take(struct world *world, size_t plain)
     return result;
 }
 
+void world_take_full(struct world *world, int count)
+{
+    for (int i = 0; i < count; i++)
+        world_fragment(world, WORLD_SLOT);
+    assert_int_equal(world_take(world, 0), 0);
+}
+
 bool world_place(struct world *world)
 {
     if (!wf_devmem_intake_place(world->intake, &world->batch))

@@ -64,6 +64,9 @@ void world_control(struct world *world, int level, int type, const void *data, s
 /* Gives the message to the intake. With `plain` bytes it has them in host memory, and no control message. */
 int world_take(struct world *world, size_t plain);
 
+/* A message of so many fragments of a whole buffer, which the intake has to take. */
+void world_take_full(struct world *world, int count);
+
 /* Places, and copies at once what the batch says. */
 bool world_place(struct world *world);
 /* One call of give_back, whose ranges are checked. How many fragments came back. */

@@ -110,6 +110,39 @@ static void expect_text(struct wf_show *show, const char *wanted)
     free(text);
 }
 
+static const char each_in_another_state[] =
+    "\ndevice memory (TCP from the wire into GPUs; Linux 6.18.5)\n"
+    "  eth1: gve, header split off, hds-thresh 256, 16 queues, 0 set aside, rules for flows on (3 of\n"
+    "    512), by 5-tuple, MTU 9000 (27 % of buffers of 4096 bytes unused)\n"
+    "    header split is off: ethtool -G eth1 tcp-data-split on\n"
+    "    weft nic prepare eth1 changes this and what else it needs\n"
+    "    gpu0 to gpu1        same switch, dma-buf\n"
+    "    gpu2 to gpu3        same node, dma-buf\n"
+    "    gpu4 to gpu5        other node, dma-buf\n"
+    "    gpu6                other node, no dma-buf: its driver offers no dma-buf\n"
+    "    gpu7                other node, dma-buf not asked for\n"
+    "  eth2: gve, header split on, hds-thresh 0, 16 queues, 2 set aside, rules for flows on (512 of 512),\n"
+    "    by 5-tuple, MTU 8244 (0 % of buffers of 4096 bytes unused)\n"
+    "    its table of rules is full: 512 of 512: ethtool -N eth2 delete N\n"
+    "    gpu0 to gpu1        same node, dma-buf\n"
+    "    gpu2 to gpu3        same switch, dma-buf\n"
+    "    gpu4 to gpu5        other node, dma-buf\n"
+    "    gpu6                other node, no dma-buf: its driver offers no dma-buf\n"
+    "    gpu7                other node, dma-buf not asked for\n"
+    "  eth3: gve, header split on, hds-thresh 0, 16 queues, 2 set aside, rules for flows on (3 of 512),\n"
+    "    by 5-tuple, MTU 8244 (0 % of buffers of 4096 bytes unused)\n"
+    "    ready, as far as the card is concerned\n"
+    "    gpu0 to gpu3        other node, dma-buf\n"
+    "    gpu4 to gpu5        same switch, dma-buf\n"
+    "    gpu6                same node, no dma-buf: its driver offers no dma-buf\n"
+    "    gpu7                same node, dma-buf not asked for\n"
+    "  eth4: no driver, header split unknown, MTU 8244 (0 % of buffers of 4096 bytes unused)\n"
+    "    ready, as far as the card is concerned\n"
+    "    gpu0 to gpu3        other node, dma-buf\n"
+    "    gpu4 to gpu5        same node, dma-buf\n"
+    "    gpu6                same switch, no dma-buf: its driver offers no dma-buf\n"
+    "    gpu7                same switch, dma-buf not asked for\n";
+
 /* Each rail in another state; a card that never could stands in its one line among the obstacles only. */
 static void each_rail_and_gpu_has_its_obstacle(void **state)
 {
@@ -142,38 +175,7 @@ static void each_rail_and_gpu_has_its_obstacle(void **state)
     scene->machine.nics[4].driver[0] = '\0';
     show->gpu_ways[6] = (struct wf_gpu_way){.dmabuf = 0, .why = "its driver offers no dma-buf"};
     show->gpu_ways[7].dmabuf = -1;
-    expect_text(show,
-                "\ndevice memory (TCP from the wire into GPUs; Linux 6.18.5)\n"
-                "  eth1: gve, header split off, hds-thresh 256, 16 queues, 0 set aside, rules for flows on (3 of\n"
-                "    512), by 5-tuple, MTU 9000 (27 % of buffers of 4096 bytes unused)\n"
-                "    header split is off: ethtool -G eth1 tcp-data-split on\n"
-                "    weft nic prepare eth1 changes this and what else it needs\n"
-                "    gpu0 to gpu1        same switch, dma-buf\n"
-                "    gpu2 to gpu3        same node, dma-buf\n"
-                "    gpu4 to gpu5        other node, dma-buf\n"
-                "    gpu6                other node, no dma-buf: its driver offers no dma-buf\n"
-                "    gpu7                other node, dma-buf not asked for\n"
-                "  eth2: gve, header split on, hds-thresh 0, 16 queues, 2 set aside, rules for flows on (512 of 512),\n"
-                "    by 5-tuple, MTU 8244 (0 % of buffers of 4096 bytes unused)\n"
-                "    its table of rules is full: 512 of 512: ethtool -N eth2 delete N\n"
-                "    gpu0 to gpu1        same node, dma-buf\n"
-                "    gpu2 to gpu3        same switch, dma-buf\n"
-                "    gpu4 to gpu5        other node, dma-buf\n"
-                "    gpu6                other node, no dma-buf: its driver offers no dma-buf\n"
-                "    gpu7                other node, dma-buf not asked for\n"
-                "  eth3: gve, header split on, hds-thresh 0, 16 queues, 2 set aside, rules for flows on (3 of 512),\n"
-                "    by 5-tuple, MTU 8244 (0 % of buffers of 4096 bytes unused)\n"
-                "    ready, as far as the card is concerned\n"
-                "    gpu0 to gpu3        other node, dma-buf\n"
-                "    gpu4 to gpu5        same switch, dma-buf\n"
-                "    gpu6                same node, no dma-buf: its driver offers no dma-buf\n"
-                "    gpu7                same node, dma-buf not asked for\n"
-                "  eth4: no driver, header split unknown, MTU 8244 (0 % of buffers of 4096 bytes unused)\n"
-                "    ready, as far as the card is concerned\n"
-                "    gpu0 to gpu3        other node, dma-buf\n"
-                "    gpu4 to gpu5        same node, dma-buf\n"
-                "    gpu6                same switch, no dma-buf: its driver offers no dma-buf\n"
-                "    gpu7                same switch, dma-buf not asked for\n");
+    expect_text(show, each_in_another_state);
 }
 
 static void without_a_gpu_or_a_card_nothing_is_added(void **state)
