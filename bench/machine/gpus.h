@@ -45,7 +45,7 @@ struct bench_gpu_export {
     char why[160]; /* it cannot; "": it can */
 };
 
-/* Asks each GPU, as the driver counts them, which takes a moment: it is made ready for that. How many; or -ENODEV. */
+/* Asks for each GPU, as the driver counts them. How many; or -ENODEV. */
 int bench_gpus_exports(struct bench_gpu_export *exports, int max, struct wf_status *status);
 
 /* The GPU of an endpoint; NULL: it is in host memory. */
