@@ -3,9 +3,11 @@
  * a guest with a card that can do that. Memory of a device is played by udmabuf.
  *
  *     vm_lease [as UID] [wait] CARD [PORT [BYTES]]
+ *     vm_lease [as UID] many COUNT CARD...
  *
  * With `wait` it tries until a queue is free. Prints what it has got, line by line. Without PORT it keeps the queue
  * until it is killed, without BYTES the stream. In the middle of BYTES it waits for a byte of its standard input.
+ * `many` takes so many queues of each card, each with a rule, and keeps them until it is killed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +29,7 @@
 #define DEVMEM_LINEAR 78
 #define DEVMEM_FRAGMENT 79
 #define DEVMEM_DONTNEED 80
-#define MEMORY_BYTES (4 << 20)
+#define MEMORY_BYTES (2 << 20)
 #define FRAGMENTS 16 /* of one call */
 
 struct fragment {
@@ -143,6 +145,42 @@ static int take_stream(uint16_t port)
     return stream;
 }
 
+/* A stream of this process with itself: enough for a rule. */
+static int make_stream(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof at;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), stream = socket(AF_INET, SOCK_STREAM, 0);
+
+    if (bind(listener, (struct sockaddr *)&at, sizeof at) != 0 || listen(listener, 1) != 0 ||
+        getsockname(listener, (struct sockaddr *)&at, &length) != 0 ||
+        connect(stream, (struct sockaddr *)&at, sizeof at) != 0)
+        return -errno;
+    stream = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    close(listener);
+    return stream;
+}
+
+static int take_many(int count, char **cards)
+{
+    struct wf_lease *lease;
+    struct wf_status status;
+    uint32_t rule;
+
+    for (; *cards; cards++)
+        for (int i = 0; i < count; i++) {
+            if (wf_lease_open(NULL, *cards, make_memory().dmabuf, &lease, &status) != 0 ||
+                wf_lease_steer(lease, make_stream(), &rule, &status) != 0) {
+                printf("lease: %s\n", status.text);
+                return 1;
+            }
+            printf("%s queue=%u\n", *cards, wf_lease_queue(lease));
+        }
+    printf("that was all\n");
+    for (;;)
+        pause();
+}
+
 static int become(const char *user)
 {
     gid_t number = (gid_t)atoi(user);
@@ -175,6 +213,8 @@ int main(int argc, char **argv)
             return 2;
         argc -= 2, argv += 2;
     }
+    if (argc > 3 && strcmp(argv[1], "many") == 0)
+        return take_many(atoi(argv[2]), argv + 3);
     bool waits = argc > 2 && strcmp(argv[1], "wait") == 0;
     argc -= waits, argv += waits;
     struct memory memory = make_memory();
