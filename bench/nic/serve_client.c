@@ -13,7 +13,8 @@ struct visit {
     const struct serve_desk *desk;
     const struct wf_lent_holder *holder;
     int socket;
-    bool lent; /* there is a loan */
+    bool lent;           /* there is a loan */
+    char card[IFNAMSIZ]; /* of which */
     struct wf_loan loan;
 };
 
@@ -71,6 +72,7 @@ static int lease(struct visit *visit, const struct wf_helper_request *request, i
     if (result)
         return result;
     visit->lent = true;
+    memcpy(visit->card, request->card, sizeof visit->card);
     reply->queue = visit->loan.lent.queue;
     reply->binding = visit->loan.lent.binding;
     serve_log(visit->desk, visit->holder, "%s: queue %u is bound", request->card, reply->queue);
@@ -91,8 +93,8 @@ static int change_rule(struct visit *visit, const struct wf_helper_request *requ
     if (result)
         return result;
     reply->rule = rule;
-    serve_log(visit->desk, visit->holder, "interface %d, queue %u: rule %u is %s", visit->loan.lent.ifindex,
-              visit->loan.lent.queue, rule, add ? "set" : "taken away");
+    serve_log(visit->desk, visit->holder, "%s: queue %u: rule %u is %s", visit->card, visit->loan.lent.queue, rule,
+              add ? "set" : "taken away");
     return 0;
 }
 
@@ -156,7 +158,8 @@ void serve_client(const struct serve_desk *desk, int socket, const struct wf_len
         int rules = wf_lent_count_rules(&visit->loan.lent);
         uint32_t queue = visit->loan.lent.queue;
         wf_loan_end(&visit->loan);
-        serve_log(desk, holder, "has ended: queue %u, %d rule%s taken away", queue, rules, rules == 1 ? "" : "s");
+        serve_log(desk, holder, "has ended: %s: queue %u, %d rule%s taken away", visit->card, queue, rules,
+                  rules == 1 ? "" : "s");
     }
     free(visit);
 }
