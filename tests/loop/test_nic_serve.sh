@@ -38,9 +38,10 @@ until_true() { # WHAT COMMAND...
 }
 
 serve() { # OPTION...: in the background, its process in helper
+    rm -f log # of an earlier one
     "$WEFT" nic serve "$@" 2>log >/dev/null </dev/null &
     helper=$!
-    until_true "a helper: $(cat log)" grep -q 'listens at\|built without' log
+    until_true "a helper: $(cat log)" grep -qs 'listens at\|built without' log
 }
 
 call() { # USER WHAT: its output in calls
