@@ -38,8 +38,8 @@ interrupt() {
     kept_samples s pair
     kept_samples c pair
     under_way=2000000
-    interrupt INT server pair --lat --size 8,64 -n 100000000 -w 0
-    interrupt TERM client pair --lat --size 8 -n 100000000 -w 0 --background 64M
+    interrupt INT server pair --lat --size 8,64 -n 10000000 -w 0
+    interrupt TERM client pair --lat --size 8 -n 10000000 -w 0 --background 64M
     # Where all is measured, and sent again to be verified.
     under_way=2000000000
     interrupt TERM client pair $again
