@@ -136,6 +136,24 @@ static void credit_changed_on_the_way(void **state)
     }
 }
 
+/* A full acceptor closes connections before it has read a word on them: the dial calls again for each channel. */
+static void shown_out_before_a_word(void **state)
+{
+    (void)state;
+    struct called called;
+    begin(&called);
+    for (int i = 0; i < 3 * CHANNELS; i++) {
+        hang_up(&called.scene, take_call(&called.scene, called.listener));
+        pass(&called.scene, WF_NS_PER_S / 50);
+        assert_false(called.dial.done);
+    }
+    struct wf_session *session = let_in(&called);
+    for (int i = 0; i < CHANNELS; i++)
+        hang_up(&called.scene, called.fds[i]);
+    weft_peer_close(&session->peer, 0, NULL);
+    end(&called);
+}
+
 /* A close waits until what was sent is acknowledged. That the peer is closing too ends the wait, as an orderly end:
  * whoever could say so in its name would have all that is under way forgotten, and nobody told. */
 static void closing_in_the_peers_name(void **state)
@@ -246,9 +264,9 @@ static void what_an_older_peer_does_not_know(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(credit_changed_on_the_way),        cmocka_unit_test(closing_in_the_peers_name),
-        cmocka_unit_test(a_rail_retired_in_the_peers_name), cmocka_unit_test(as_many_pairs_as_the_peer_takes),
-        cmocka_unit_test(what_an_older_peer_does_not_know),
+        cmocka_unit_test(credit_changed_on_the_way),       cmocka_unit_test(shown_out_before_a_word),
+        cmocka_unit_test(closing_in_the_peers_name),       cmocka_unit_test(a_rail_retired_in_the_peers_name),
+        cmocka_unit_test(as_many_pairs_as_the_peer_takes), cmocka_unit_test(what_an_older_peer_does_not_know),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

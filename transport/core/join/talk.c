@@ -89,8 +89,7 @@ void wf_talk_end(struct wf_talk *talk)
  * the port. A busy machine needs a while to serve a crowd of hundreds, and its callers soon have tried that often. */
 static bool may_try_again(struct wf_talk *talk, int code)
 {
-    bool shown_out =
-        talk->role == WF_TALK_CONTROL && talk->dial && !talk->heard && (code == -ECONNRESET || code == -EPIPE);
+    bool shown_out = talk->dial && !talk->heard && (code == -ECONNRESET || code == -EPIPE);
     int64_t now = wf_world_now(talk->door->sessions->world);
     if (!shown_out)
         return false;
@@ -108,6 +107,8 @@ static void fail(struct wf_talk *talk, int code, int reason, const char *format,
 {
     struct wf_status status = {.code = code};
     if (may_try_again(talk, code)) {
+        if (talk->role == WF_TALK_CHANNEL)
+            wf_dial_channel(talk->dial, talk->door, talk->join);
         wf_talk_end(talk);
         return;
     }

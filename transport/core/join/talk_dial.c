@@ -256,7 +256,7 @@ static bool is_short(int code)
     return code == -EMFILE || code == -ENFILE || code == -ENOMEM || code == -ENOBUFS;
 }
 
-static void dial_channel(struct wf_dial *dial, struct wf_door *door, struct wf_join join)
+void wf_dial_channel(struct wf_dial *dial, struct wf_door *door, struct wf_join join)
 {
     int missed = missed_code(dial->session, join.rail);
     if (missed < 0) {
@@ -317,8 +317,9 @@ void wf_dial_channels(struct wf_dial *dial, struct wf_door *door)
     while (dial->status.code == 0 && dial->joining < WF_DIALS_AT_ONCE &&
            dial->next_channel < session->lines.per_class) {
         int turn = dial->next_channel++;
-        dial_channel(dial, door,
-                     join_of(session, turn % session->lines.rail_count * per_rail + turn / session->lines.rail_count));
+        wf_dial_channel(
+            dial, door,
+            join_of(session, turn % session->lines.rail_count * per_rail + turn / session->lines.rail_count));
     }
 }
 

@@ -65,6 +65,8 @@ void wf_talk_say_join(struct wf_talk *talk);
 void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hello);
 /* The control conversation is complete: dials the session's channels. */
 void wf_dial_begin_channels(struct wf_dial *dial, struct wf_door *door);
+/* Dials a channel that the dial needs. */
+void wf_dial_channel(struct wf_dial *dial, struct wf_door *door, struct wf_join join);
 /* The conversation about a channel that the dial needs has failed. */
 void wf_talk_missed(struct wf_talk *talk, const struct wf_status *why);
 void wf_talk_take_challenge(struct wf_talk *talk, const struct wf_challenge *challenge);
