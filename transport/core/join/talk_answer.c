@@ -14,6 +14,8 @@
 
 /* A visitor has this time to say who it is before it is shown out for others. */
 #define GRACE_NS (100 * WF_NS_PER_MS)
+/* And one that belongs to a session this time for the rest: a busy machine needs it for a crowd of peers. */
+#define MEMBER_GRACE_NS (3 * WF_NS_PER_S)
 
 static bool too_many(struct wf_sessions *sessions, char *names, size_t room)
 {
@@ -246,38 +248,41 @@ void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof)
     wf_talk_hand_over(talk, talk->join.granted_frames, talk->join.granted_bytes);
 }
 
-static struct wf_talk *oldest_visitor(struct wf_door *door, bool shown)
+static struct wf_talk *oldest_visitor(struct wf_door *door, bool member)
 {
     WF_LIST_EACH (link, following, &door->talks) {
         struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
         bool stays = talk->state == WF_TALK_OVER || talk->state == WF_TALK_WAITING;
-        if (talk->role == WF_TALK_VISITOR && !stays && talk->proved_member == shown)
+        if (talk->role == WF_TALK_VISITOR && !stays && talk->proved_member == member)
             return talk;
     }
     return NULL;
 }
 
-/* Drops the oldest visitor without `proved_member`, or if all have it, the oldest: a crowd of strangers keeps out no
- * peer. A visitor in WF_TALK_WAITING stays: it has proved that it belongs to a session. */
-static void make_room(struct wf_door *door)
+/* The oldest visitor without `proved_member`, or if all have it, the oldest, once it has had MEMBER_GRACE_NS: neither a
+ * crowd of strangers nor one of peers keeps out a peer, nor shows one out that goes on. NULL: nobody. A visitor in
+ * WF_TALK_WAITING stays: it has proved that it belongs to a session. */
+static struct wf_talk *to_show_out(struct wf_door *door, int64_t now_ns, int64_t grace_ns)
 {
     struct wf_talk *oldest = oldest_visitor(door, false);
-    if (!oldest)
+    if (!oldest) {
         oldest = oldest_visitor(door, true);
-    if (oldest)
-        wf_talk_fail(oldest, -ETIMEDOUT, "too many unfinished connections");
+        grace_ns = MEMBER_GRACE_NS;
+    }
+    return oldest && now_ns - oldest->begun_ns >= grace_ns ? oldest : NULL;
 }
 
 bool wf_talk_has_room(struct wf_door *door, int64_t now_ns)
 {
-    struct wf_talk *oldest = door->visitors < WF_VISITORS_MAX ? NULL : oldest_visitor(door, false);
-    return door->visitors < WF_VISITORS_MAX || (oldest && now_ns - oldest->begun_ns >= GRACE_NS);
+    return door->visitors < WF_VISITORS_MAX || to_show_out(door, now_ns, GRACE_NS);
 }
 
 void wf_talk_visit(struct wf_door *door, int fd)
 {
-    if (door->visitors >= WF_VISITORS_MAX)
-        make_room(door);
+    struct wf_talk *leaves =
+        door->visitors < WF_VISITORS_MAX ? NULL : to_show_out(door, wf_world_now(door->sessions->world), 0);
+    if (leaves)
+        wf_talk_fail(leaves, -ETIMEDOUT, "too many unfinished connections");
     struct wf_talk *talk = wf_talk_create(door, WF_TALK_VISITOR, fd);
     if (!talk)
         return;
