@@ -81,6 +81,12 @@ uint64_t wf_around_retransmits(void *host, int fd)
     return around->inner->retransmits(around->host, fd);
 }
 
+int wf_around_give_back(void *host, int fd, const struct wf_tokens *ranges, int count)
+{
+    const struct wf_around *around = host;
+    return around->inner->give_back(around->host, fd, ranges, count);
+}
+
 int wf_around_progress(void *host, int fd, struct wf_progress *out)
 {
     struct wf_around *around = host;

@@ -27,6 +27,7 @@ static inline void wf_around_keep(struct wf_op *op)
     op->finished = false;
     op->result = 0;
     op->moved = 0;
+    op->lent = 0;
 }
 
 /* --- each calls the op of the inner engine: for the outer engine's table, and to ask the inner engine --- */
@@ -42,6 +43,7 @@ int wf_around_address(void *host, int fd, bool remote, struct sockaddr_storage *
 void wf_around_shutdown(void *host, int fd);
 void wf_around_kill(void *host, int fd);
 uint64_t wf_around_retransmits(void *host, int fd);
+int wf_around_give_back(void *host, int fd, const struct wf_tokens *ranges, int count);
 int wf_around_progress(void *host, int fd, struct wf_progress *out);
 void wf_around_close_fd(void *host, int fd);
 
@@ -49,6 +51,7 @@ void wf_around_close_fd(void *host, int fd);
 #define WF_AROUND_OPS                                                                                                  \
     .probe = wf_around_probe, .socket = wf_around_socket, .listen = wf_around_listen,                                  \
     .bind_device = wf_around_bind_device, .mark = wf_around_mark, .pace = wf_around_pace,                              \
-    .address = wf_around_address, .kill = wf_around_kill, .retransmits = wf_around_retransmits
+    .address = wf_around_address, .kill = wf_around_kill, .retransmits = wf_around_retransmits,                        \
+    .give_back = wf_around_give_back
 
 #endif

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "io/device_call.h"
 #include "io/socket.h"
 #include "io/vector.h"
 
@@ -13,16 +14,21 @@ static ssize_t move_some(struct wf_op *op, size_t call_bytes, bool *dry)
     struct msghdr message = {.msg_iov = op->iov, .msg_iovlen = (size_t)portion.count};
     bool one = portion.count == 1;
     ssize_t n;
-    if (wf_op_reads(op))
+    if (op->control)
+        n = wf_device_receive(op, &message);
+    else if (op->binding)
+        n = wf_device_send(op, &message);
+    else if (wf_op_reads(op))
         n = one ? recv(op->fd, op->iov->iov_base, op->iov->iov_len, MSG_DONTWAIT)
                 : recvmsg(op->fd, &message, MSG_DONTWAIT);
     else
         n = one ? send(op->fd, op->iov->iov_base, op->iov->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
                 : sendmsg(op->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n < 0)
+    if (n < 0 && !op->control && !op->binding)
         n = -errno;
     wf_portion_give_back(&portion);
-    *dry = n < 0 ? n == -EAGAIN : (size_t)n < portion.bytes;
+    /* A call never brings device memory and ordinary bytes both: there may be more. */
+    *dry = n < 0 ? n == -EAGAIN : !op->control && (size_t)n < portion.bytes;
     return n;
 }
 
@@ -38,21 +44,33 @@ static void note_start(const struct wf_op *op, const struct wf_clock *clock)
         atomic_store_explicit(op->began_ns, wf_clock_now(clock), memory_order_relaxed);
 }
 
+/* All bytes are with the kernel, which may still read them. */
+static enum wf_outcome sent_all(struct wf_op *op, bool *dry)
+{
+    int result = op->lent > 0 ? wf_device_released(op) : 0;
+    if (result == 0 && op->lent > 0) {
+        *dry = true;
+        return WF_BLOCKED;
+    }
+    return wf_op_end(op, result < 0 ? result : (int64_t)op->moved);
+}
+
 enum wf_outcome wf_attempt_send(struct wf_op *op, uint32_t call_bytes, struct wf_read_ahead *ahead, bool *dry)
 {
     *dry = false;
     wf_vector_skip_empty(op);
     if (!op->iov_count)
-        return wf_op_end(op, (int64_t)op->moved);
+        return sent_all(op, dry);
     note_start(op, ahead->clock);
-    size_t limit = wf_read_ahead_before(ahead, op, call_bytes);
+    size_t limit = op->binding ? call_bytes : wf_read_ahead_before(ahead, op, call_bytes);
     ssize_t n = move_some(op, limit, dry);
-    wf_read_ahead_after(ahead, n);
+    if (!op->binding)
+        wf_read_ahead_after(ahead, n);
     if (n < 0)
         return refused_op(op, n);
     wf_vector_advance(op, (size_t)n);
     if (!op->iov_count)
-        return wf_op_end(op, (int64_t)op->moved);
+        return sent_all(op, dry);
     return *dry ? WF_BLOCKED : WF_AGAIN;
 }
 

@@ -29,6 +29,22 @@ enum wf_op_kind {
 enum wf_read_ahead_when { WF_READ_AHEAD_AUTO, WF_READ_AHEAD_OFF, WF_READ_AHEAD_ON };
 
 /*
+ * Where a RECV leaves the control messages of its call, by which device-memory TCP tells what a network card has
+ * written to device memory (MSG_SOCK_DEVMEM). Bytes that are in host memory are in the operation's `iov`.
+ */
+struct wf_control {
+    void *bytes;
+    size_t room;
+    size_t length; /* of the last RECV, */
+    int flags;     /* and its msg_flags */
+};
+
+/* A range of tokens, by which fragments of device memory are given back. As the kernel has it (struct dmabuf_token). */
+struct wf_tokens {
+    uint32_t first, count;
+};
+
+/*
  * One operation. Owner: the poster; from post to the poll that returns it, the engine, which may change every field
  * except `context`. The array `iov`, which the engine advances, and its memory must stay until that poll.
  */
@@ -51,6 +67,12 @@ struct wf_op {
     /* RECV: counts received bytes that the engine keeps until more bytes have come (engine_seal.h). NULL: not wanted.
      * Any thread may read it; relaxed. */
     _Atomic uint64_t *kept;
+    /* RECV: of a stream whose payload may be in device memory. NULL: of an ordinary one. */
+    struct wf_control *control;
+    /* SEND: `iov` has offsets in the dma-buf that is bound to the network card under this number; 0: it has addresses.
+     * Such a send comes back when the kernel no longer reads the memory, as one without a copy. */
+    uint32_t binding;
+    uint32_t lent; /* SEND, the engine's: calls of it whose memory the kernel still reads */
     bool posted;   /* between post and poll */
     bool finished; /* set by the engine: the operation waits to be polled */
     void *context; /* belongs to the poster */
@@ -162,6 +184,9 @@ struct wf_engine_ops {
     void (*kill)(void *host, int fd);
     /* TCP segments sent again so far; 0 if unknown. */
     uint64_t (*retransmits)(void *host, int fd);
+    /* Gives fragments of device memory that a RECV has told of back to the network card: as many ranges and tokens as
+     * the kernel takes at a time (devmem/intake.h). Any thread. 0 or -errno. NULL: this engine has no such streams. */
+    int (*give_back)(void *host, int fd, const struct wf_tokens *ranges, int count);
     /* Fills `out`. 0 or -errno. */
     int (*progress)(void *host, int fd, struct wf_progress *out);
     void (*close_fd)(void *host, int fd);

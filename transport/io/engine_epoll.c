@@ -222,6 +222,7 @@ static void epoll_post(struct wf_engine *engine_base, struct wf_op *op)
     op->finished = false;
     op->result = 0;
     op->moved = op->read = 0;
+    op->lent = 0;
     op->segment = 0;
     *holder = op;
     if (op->kind == WF_OP_CONNECT)
@@ -239,6 +240,10 @@ static void epoll_cancel(struct wf_engine *engine_base, struct wf_op *op)
     struct wf_epoll_engine *engine = wf_epoll_self(engine_base);
     if (!op->posted || op->finished)
         return;
+    if (op->lent > 0) { /* the memory is not the poster's yet: it ends once the kernel has let go */
+        op->iov_count = 0;
+        return;
+    }
     op->result = -ECANCELED;
     finish_op(engine, wf_interest_of(&engine->interest, op->fd), op);
 }

@@ -5,7 +5,7 @@
  * together with everything else that is due, in the system call that also waits: it then moves the bytes itself when
  * the descriptor is ready. A direction believed dry is told to wait first, so that no call is made in vain. ACCEPT and
  * CONNECT, which are rare, wait for readiness and are finished by a plain call; so is a send or receive that the kernel
- * refuses to wait for.
+ * refuses to wait for, and one of device memory.
  *
  * A lane is one direction of a descriptor. Its operation is in one of four places: `due` (something is to be
  * submitted), under way (the kernel has it, its completion comes), held (done, but a cancel of it is under way, or the
@@ -90,7 +90,7 @@ static void finish_lane(struct uring_engine *engine, struct wf_lane *lane)
 
 static void settle_lane(struct uring_engine *engine, struct wf_lane *lane, enum wf_outcome outcome)
 {
-    if (outcome != WF_DONE && lane->cancelling)
+    if (outcome != WF_DONE && lane->cancelling && lane->op->lent == 0)
         outcome = wf_op_end(lane->op, -ECANCELED);
     if (outcome == WF_DONE)
         finish_lane(engine, lane);
@@ -189,10 +189,11 @@ static void uring_post(struct wf_engine *engine_base, struct wf_op *op)
     op->finished = false;
     op->result = 0;
     op->moved = op->read = 0;
+    op->lent = 0;
     op->segment = 0;
     lane->op = op;
     lane->cancelling = lane->held = false;
-    lane->readiness = op->kind == WF_OP_ACCEPT || op->kind == WF_OP_CONNECT;
+    lane->readiness = op->kind == WF_OP_ACCEPT || op->kind == WF_OP_CONNECT || op->control || op->binding;
     if (op->kind == WF_OP_CONNECT) {
         settle_lane(engine, lane, attempt_connect(op));
     } else if (wf_lane_lends(&engine->rules, lane)) {
@@ -211,6 +212,10 @@ static void uring_cancel(struct wf_engine *engine_base, struct wf_op *op)
     struct wf_lane *lane = uring_lane_of(engine, op);
     if (!op->posted || op->finished || lane->cancelling || lane->held)
         return;
+    if (op->lent > 0) { /* the memory is not the poster's yet: it ends once the kernel has let go */
+        op->iov_count = 0;
+        return;
+    }
     lane->cancelling = true;
     if (lane->under_way)
         make_due(engine, lane);

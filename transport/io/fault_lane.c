@@ -56,6 +56,8 @@ static void submit_piece(struct wf_fault_engine *engine, struct wf_fault_lane *l
     lane->op.fd = user->fd;
     lane->op.address = user->address;
     lane->op.urgent = user->urgent;
+    lane->op.control = user->control;
+    lane->op.binding = user->binding;
     lane->op.iov = lane->iov;
     lane->op.iov_count = 0;
     lane->op.context = lane;

@@ -5,6 +5,7 @@
 #ifndef WF_IO_SOCKET_H
 #define WF_IO_SOCKET_H
 
+#include "io/device_call.h"
 #include "io/engine.h"
 
 int wf_socket_open(void *host, int family, const struct wf_socket_options *options, bool *bound_device);
@@ -22,8 +23,8 @@ void wf_socket_close(void *host, int fd);
 #define WF_SOCKET_OPS                                                                                                  \
     .socket = wf_socket_open, .listen = wf_socket_listen, .bind_device = wf_socket_bind_device,                        \
     .mark = wf_socket_mark, .pace = wf_socket_pace, .address = wf_socket_address, .shutdown = wf_socket_shutdown,      \
-    .kill = wf_socket_kill, .retransmits = wf_socket_retransmits, .progress = wf_socket_progress,                      \
-    .close_fd = wf_socket_close
+    .kill = wf_socket_kill, .retransmits = wf_socket_retransmits, .give_back = wf_device_give_back,                    \
+    .progress = wf_socket_progress, .close_fd = wf_socket_close
 
 /* Can sockets use this congestion control? 0, or negative with the reason: it does not exist, or needs more rights. */
 int wf_socket_congestion(const char *name, struct wf_status *status);

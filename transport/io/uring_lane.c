@@ -14,7 +14,7 @@
 bool wf_lane_lends(const struct wf_lane_rules *rules, const struct wf_lane *lane)
 {
     const struct wf_op *op = lane->op;
-    if (!rules->zero_copy || op->kind != WF_OP_SEND || lane->must_copy || lane->readiness)
+    if (!rules->zero_copy || op->kind != WF_OP_SEND || lane->must_copy || lane->readiness || op->binding)
         return false;
     uint64_t bytes = 0;
     for (int i = 0; i < op->iov_count && i < WF_PORTION_ENTRIES && bytes < rules->zero_copy; i++)
@@ -57,7 +57,8 @@ void wf_lane_prepare(const struct wf_lane_rules *rules, struct wf_lane *lane, st
     bool reads = wf_op_reads(op);
     lane->lends = false;
     if (lane->readiness) {
-        io_uring_prep_poll_add(entry, op->fd, reads ? POLLIN | POLLRDHUP : POLLOUT);
+        /* Without anything left to send it waits for the error queue, which POLLERR tells of unasked. */
+        io_uring_prep_poll_add(entry, op->fd, reads ? POLLIN | POLLRDHUP : lane->op->iov_count ? POLLOUT : 0);
         return;
     }
     wf_vector_skip_empty(op);

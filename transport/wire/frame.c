@@ -136,3 +136,30 @@ int wf_frame_decode(const uint8_t bytes[WF_FRAME_BYTES], struct wf_frame *frame)
     *frame = seen;
     return 0;
 }
+
+/* What follows the header on a device channel. */
+struct tail {
+    uint64_t position;
+    uint32_t zero, crc;
+};
+
+_Static_assert(sizeof(struct tail) == WF_DETACHED_BYTES - WF_FRAME_BYTES, "the layout written in frame.h");
+
+void wf_frame_encode_position(uint64_t position, uint8_t bytes[WF_DETACHED_BYTES - WF_FRAME_BYTES])
+{
+    struct tail tail = {.position = htole64(position)};
+
+    tail.crc = htole32(wf_crc32c(0, &tail, offsetof(struct tail, crc)));
+    memcpy(bytes, &tail, sizeof(tail));
+}
+
+int wf_frame_decode_position(const uint8_t bytes[WF_DETACHED_BYTES - WF_FRAME_BYTES], uint64_t *position)
+{
+    struct tail tail;
+
+    memcpy(&tail, bytes, sizeof(tail));
+    if (le32toh(tail.crc) != wf_crc32c(0, &tail, offsetof(struct tail, crc)))
+        return -EBADMSG;
+    *position = le64toh(tail.position);
+    return 0;
+}

@@ -16,21 +16,21 @@
 
 /* 1 .. 15 are sequenced: counted, kept until acknowledged, idempotent. 16 and up are absolute totals or probes. */
 enum wf_frame_type {
-    WF_DATA = 1,     /* payload [offset, offset+length) of msg; key = tag */
-    WF_OFFER = 2,    /* introduces msg without payload; total, key = tag */
-    WF_GRANT = 3,    /* PEER msg may be sent up to offset; for a write: has landed up to it */
-    WF_READ = 4,     /* reads `total` bytes at `base` under `key`; the reply is DATA with this msg */
-    WF_REFUSE = 5,   /* ends msg; key = status (negative errno as u64); offset = unsolicited bytes its sender spent */
-    WF_OPEN = 6,     /* conn opened; key = endpoints (opener << 32 | peer), offset = introduction limit */
-    WF_OPENED = 7,   /* answer; offset = introduction limit */
-    WF_CLOSE = 8,    /* msg = one more than the number of the last message */
-    WF_CLOSED = 9,   /* answer */
-    WF_DOWN = 10,    /* key = channel << 32 | incarnation, offset = final disposed count, base = reason */
-    WF_STATE = 16,   /* key as DOWN; offset = disposed count, total = granted frames, base = granted bytes */
-    WF_CREDIT = 17,  /* conn 0: offset = limit of unsolicited bytes; else offset = introduction limit of conn */
-    WF_PING = 18,    /* msg = a number */
-    WF_PONG = 19,    /* msg = the number of the PING */
-    WF_BYE = 20,     /* key = reason (0: done; else negative errno as u64) */
+    WF_DATA = 1,    /* payload [offset, offset+length) of msg; key = tag */
+    WF_OFFER = 2,   /* introduces msg without payload; total, key = tag */
+    WF_GRANT = 3,   /* PEER msg may be sent up to offset; for a write: has landed up to it */
+    WF_READ = 4,    /* reads `total` bytes at `base` under `key`; the reply is DATA with this msg */
+    WF_REFUSE = 5,  /* ends msg; key = status (negative errno as u64); offset = unsolicited bytes its sender spent */
+    WF_OPEN = 6,    /* conn opened; key = endpoints (opener << 32 | peer), offset = introduction limit */
+    WF_OPENED = 7,  /* answer; offset = introduction limit */
+    WF_CLOSE = 8,   /* msg = one more than the number of the last message */
+    WF_CLOSED = 9,  /* answer */
+    WF_DOWN = 10,   /* key = channel << 32 | incarnation, offset = final disposed count, base = reason */
+    WF_STATE = 16,  /* key as DOWN; offset = disposed count, total = granted frames, base = granted bytes */
+    WF_CREDIT = 17, /* conn 0: offset = limit of unsolicited bytes; else offset = introduction limit of conn */
+    WF_PING = 18,   /* msg = a number */
+    WF_PONG = 19,   /* msg = the number of the PING */
+    WF_BYE = 20,    /* key = reason (0: done; else negative errno as u64) */
 };
 
 enum wf_frame_flag {
@@ -39,9 +39,9 @@ enum wf_frame_flag {
     WF_FLAG_READ_REPLY = 1 << 2,
     WF_FLAG_NOTIFY = 1 << 3,
     WF_FLAG_LIST = 1 << 4,
-    WF_FLAG_CRC = 1 << 5,    /* payload_crc is set */
+    WF_FLAG_CRC = 1 << 5, /* payload_crc is set */
     WF_FLAG_RESENT = 1 << 6,
-    WF_FLAG_PEER = 1 << 7,   /* msg is a number of the side that receives this frame */
+    WF_FLAG_PEER = 1 << 7, /* msg is a number of the side that receives this frame */
 };
 
 /* `base` of DATA and OFFER of a TAGGED message: its sender waits until the message has landed. Of GRANT: it has. */
@@ -49,16 +49,16 @@ enum wf_frame_flag {
 
 /* The fields, decoded. */
 struct wf_frame {
-    uint8_t type;         /* enum wf_frame_type */
-    uint8_t flags;        /* enum wf_frame_flag */
-    uint16_t data_off;    /* offset of the payload in the frame, WF_FRAME_BYTES .. WF_FRAME_DATA_OFF_MAX */
-    uint32_t conn;        /* 0: the session */
+    uint8_t type;      /* enum wf_frame_type */
+    uint8_t flags;     /* enum wf_frame_flag */
+    uint16_t data_off; /* offset of the payload in the frame, WF_FRAME_BYTES .. WF_FRAME_DATA_OFF_MAX */
+    uint32_t conn;     /* 0: the session */
     uint64_t msg;
     uint64_t offset, total;
-    uint32_t length;      /* payload bytes */
+    uint32_t length; /* payload bytes */
     uint32_t payload_crc;
     uint64_t key, base;
-    uint32_t ack;         /* number of disposed sequenced frames of the reverse direction, its low 32 bits */
+    uint32_t ack; /* number of disposed sequenced frames of the reverse direction, its low 32 bits */
 };
 
 static inline bool wf_frame_sequenced(uint8_t type)
@@ -78,6 +78,18 @@ void wf_frame_encode(const struct wf_frame *frame, uint8_t bytes[WF_FRAME_BYTES]
  * `frame` is written on success only.
  */
 int wf_frame_decode(const uint8_t bytes[WF_FRAME_BYTES], struct wf_frame *frame);
+
+/*
+ * A DATA frame of a device channel is a header and this: where its payload begins in the payload stream, in bytes from
+ * the stream's start. Its data_off is WF_DETACHED_BYTES.
+ *
+ *   bytes 64 position u64 | 72 zero u32 | 76 CRC32C of the 12 bytes before
+ */
+#define WF_DETACHED_BYTES 80
+
+void wf_frame_encode_position(uint64_t position, uint8_t bytes[WF_DETACHED_BYTES - WF_FRAME_BYTES]);
+/* 0 or -EBADMSG. */
+int wf_frame_decode_position(const uint8_t bytes[WF_DETACHED_BYTES - WF_FRAME_BYTES], uint64_t *position);
 
 /* channel << 32 | incarnation, as in STATE and DOWN. */
 static inline uint64_t wf_channel_key(uint32_t channel, uint32_t incarnation)

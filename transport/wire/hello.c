@@ -321,10 +321,11 @@ static void get_join(struct reader *in, struct wf_join *join)
     join->channels = get_u16(in);
     require(in, join->channels >= 1);
     join->kind = get_u8(in);
-    require(in, join->kind == WF_CHANNEL_EXPRESS || join->kind == WF_CHANNEL_BULK);
+    require(in, join->kind >= WF_CHANNEL_EXPRESS && join->kind <= WF_CHANNEL_PAYLOAD);
     join->rail = get_u8(in);
     require(in, join->rail < WF_RAILS_MAX);
     join->domain = get_u32(in);
+    require(in, join->domain <= WF_STRANDS_MAX && (join->domain > 0) == (join->kind >= WF_CHANNEL_DEVICE));
     get(in, join->nonce, sizeof(join->nonce));
     join->granted_frames = get_u64(in);
     join->granted_bytes = get_u64(in);
