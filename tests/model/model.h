@@ -13,6 +13,7 @@
 #include "core/session/session.h"
 #include "model_faults.h"
 #include "sim.h"
+#include "sim_cards.h"
 #include "sim_memory.h"
 #include "weft.h"
 
@@ -171,6 +172,7 @@ struct model_world {
     struct model_faults faults;
     struct wf_sim *sim;
     struct wf_sim_memory *devices; /* NULL: a schedule without */
+    struct wf_sim_cards *cards;    /* NULL: payload reaches devices only through host memory */
     bool failing;                  /* some copies of devices fail */
     uint64_t buffers, vectors;     /* so far; and draws for vectors */
     struct model_node nodes[2];    /* 0 listens, 1 dials */
@@ -214,10 +216,14 @@ int model_finish(struct model_world *world, struct weft_request *request);
 /* In some schedules there are devices, and copies that fail: by the seed alone, so that what else it draws stays. */
 void model_devices_open(struct model_world *world);
 void model_devices_close(struct model_world *world);
+/* Do cards write to devices in this schedule? In a third of them, unless the channels are encrypted. */
+bool model_has_cards(const struct model_world *world);
 /* No copy that starts from now on fails. */
 void model_devices_mend(struct model_world *world);
 /* Memory of a user of `node`, on a device or not. `*view`: where the test sees it. */
 void *model_memory_take(struct model_world *world, int node, uint64_t bytes, uint8_t **view);
+/* Of this device. */
+void *model_memory_of(struct model_world *world, int device, uint64_t bytes, uint8_t **view);
 void model_memory_give(struct model_world *world, void *memory);
 /* Bits of the seed's own for what is not drawn. */
 uint64_t model_bits(const struct model_world *world, uint64_t salt);

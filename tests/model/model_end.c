@@ -101,6 +101,12 @@ static void check_blame(const struct model_world *world, int node)
     }
 }
 
+/* A device channel whose card has no inlet is dialled once. */
+static bool is_given_up(const struct wf_channel *channel)
+{
+    return channel && channel->strand >= 0 && wf_route_of(channel)->redial.at_ns == WF_NEVER;
+}
+
 /* Is every channel up, or out of use because its rail is retired? The dialer tells nobody that it has retired one. */
 static bool all_channels_up(const struct model_world *world)
 {
@@ -110,7 +116,7 @@ static bool all_channels_up(const struct model_world *world)
         if (!ours && !theirs) /* of a class that nobody uses */
             continue;
         int rail = ours ? ours->rail : theirs->rail; /* the acceptor has none that was missed, until it is joined */
-        bool up = ours && theirs && ours->up && theirs->up;
+        bool up = (ours && theirs && ours->up && theirs->up) || is_given_up(ours) || is_given_up(theirs);
         if (!up && !a->lines.rails[rail].retired && !b->lines.rails[rail].retired)
             return false;
     }
@@ -310,6 +316,7 @@ static void live_again(struct model_world *world)
     again.seed = world->seed + (1ull << 40);
     again.sim = world->sim;
     again.devices = world->devices;
+    again.cards = world->cards;
     again.failing = world->failing;
     again.lives = world->lives + 1;
     again.quiet = world->quiet;

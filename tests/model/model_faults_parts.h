@@ -7,7 +7,7 @@
 
 #include "model.h"
 
-#define MODEL_ENDS 128 /* of connections at a time */
+#define MODEL_ENDS 1024 /* of connections at a time */
 
 bool model_is_silence(enum model_action action);
 /* Tells the network how this rail is now. */

@@ -6,6 +6,7 @@
 #include "core/calls/context.h"
 #include "core/calls/peer.h"
 #include "core/request/request.h"
+#include "core/session/traffic.h"
 #include "model.h"
 
 #define LATE_ENDPOINT 5
@@ -224,6 +225,39 @@ static void check_greetings(struct model_world *world, const uint32_t lengths[2]
     }
 }
 
+/* In most schedules with cards their channels join before the first message for a device, instead of with it. */
+static void reach_devices(struct model_world *world)
+{
+    for (int node = 0; node < 2 && world->cards && model_bits(world, 7300) % 4 > 0; node++) {
+        struct wf_session *session = world->nodes[node].session;
+        for (int device = 0; device < 2; device++) {
+            struct weft_registration *registration;
+            uint8_t *view;
+            void *memory = model_memory_of(world, device, 64, &view);
+            MODEL_CHECK(weft_register(world->nodes[node].context, memory, 64, &registration, NULL) == 0, device);
+            weft_deregister(registration);
+            model_memory_give(world, memory);
+            wf_session_lock(session);
+            wf_session_reach(session, device);
+            wf_session_unlock(session);
+        }
+    }
+}
+
+/* Gives their channels time to join, in some schedules. */
+static void await_devices(struct model_world *world)
+{
+    const struct wf_lines *lines = &world->nodes[0].session->lines;
+    int turns = world->cards && model_bits(world, 7301) % 4 > 0 ? 20000 : 0;
+    while (turns-- > 0 && !model_is_lost(world)) {
+        bool up = false;
+        for (int strand = 0; strand < 4; strand++)
+            up |= lines->strands[strand].up > 0;
+        turns = up && turns > 1000 ? 1000 : turns;
+        model_drive(world);
+    }
+}
+
 bool model_join(struct model_world *world)
 {
     struct model_faults *faults = &world->faults;
@@ -237,9 +271,11 @@ bool model_join(struct model_world *world)
         joined = dial_session(world, false);
     }
     check_greetings(world, greetings);
+    reach_devices(world);
     faults->active = faults->regime != MODEL_CALM;
     for (int i = 0; i < world->connection_count; i++)
         if (!open_connection(world, i))
             return false;
+    await_devices(world);
     return true;
 }

@@ -9,10 +9,38 @@ uint64_t model_bits(const struct model_world *world, uint64_t salt)
     return (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9 >> 32;
 }
 
+/* Some cards have no inlet for some devices. */
+static bool has_inlet(void *context, const char *interface, int device)
+{
+    const struct model_world *world = context;
+    (void)interface;
+    return model_bits(world, 7110 + (uint64_t)device) % 4 > 0;
+}
+
+/* Cards that write to devices: small inlets, and much that does not come as they would have it. */
+static void open_cards(struct model_world *world)
+{
+    struct wf_sim_cards_options options = {.buffers = 8 + (uint32_t)model_bits(world, 7101) % 120,
+                                           .buffer_bytes = model_bits(world, 7102) % 2 ? 4096 : 512,
+                                           .host_percent = model_bits(world, 7103) % 2 ? 25 : 0,
+                                           .plain_percent = model_bits(world, 7104) % 2 ? 10 : 0,
+                                           .no_loans_percent = model_bits(world, 7105) % 2 ? 50 : 0,
+                                           .has = has_inlet,
+                                           .context = world};
+    world->cards = wf_sim_cards_create(world->sim, world->devices, &options);
+    MODEL_CHECK(world->cards, 0);
+}
+
+bool model_has_cards(const struct model_world *world)
+{
+    bool encrypted = world->seed % (UINT64_C(1) << 40) % 4 == 3;
+    return model_bits(world, 7100) % 3 == 0 && !encrypted;
+}
+
 void model_devices_open(struct model_world *world)
 {
     uint64_t kind = model_bits(world, 7000) % 8;
-    if (kind < 4)
+    if (kind < 4 && !model_has_cards(world))
         return;
     struct wf_sim_memory_options options = {.seed = world->seed, .devices = 2};
     if (kind == 7) /* slower than any network here */
@@ -20,6 +48,8 @@ void model_devices_open(struct model_world *world)
     world->devices = wf_sim_memory_create(&options);
     MODEL_CHECK(world->devices, 0);
     wf_sim_memory_join(world->devices, world->sim);
+    if (model_has_cards(world))
+        open_cards(world);
     world->failing = kind == 6;
     for (int i = 0; i < options.devices && world->failing; i++)
         wf_sim_memory_fail_percent(world->devices, i, 3);
@@ -33,8 +63,18 @@ void model_devices_mend(struct model_world *world)
 
 void model_devices_close(struct model_world *world)
 {
+    wf_sim_cards_destroy(world->cards);
+    world->cards = NULL;
     wf_sim_memory_destroy(world->devices);
     world->devices = NULL;
+}
+
+void *model_memory_of(struct model_world *world, int device, uint64_t bytes, uint8_t **view)
+{
+    void *memory = wf_sim_memory_take(world->devices, device, bytes);
+    MODEL_CHECK(memory, bytes);
+    *view = wf_sim_memory_view(world->devices, memory, bytes);
+    return memory;
 }
 
 void *model_memory_take(struct model_world *world, int node, uint64_t bytes, uint8_t **view)
@@ -46,9 +86,7 @@ void *model_memory_take(struct model_world *world, int node, uint64_t bytes, uin
         MODEL_CHECK(*view, bytes);
         return *view;
     }
-    void *memory = wf_sim_memory_take(world->devices, (int)(bits / 2 % 2), bytes);
-    MODEL_CHECK(memory, bytes);
-    *view = wf_sim_memory_view(world->devices, memory, bytes);
+    void *memory = model_memory_of(world, (int)(bits / 2 % 2), bytes, view);
     /* For as long as the context is there. */
     if (world->nodes[node].context)
         MODEL_CHECK(weft_register(world->nodes[node].context, memory, bytes, &registration, NULL) == 0, bytes);

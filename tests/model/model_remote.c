@@ -417,11 +417,21 @@ bool model_remote_all_ended(const struct model_world *world, int connection, int
     return ended;
 }
 
+/* As weft_deregister() would, were its context there still. */
+static void free_ended(struct model_world *world, int node, struct weft_registration *registration)
+{
+    for (int rail = 0; registration->loans && rail < world->faults.rail_count[node]; rail++)
+        if (registration->loans[rail].handle)
+            wf_cards_sim.take_back(world->cards, &registration->loans[rail]);
+    free(registration->loans);
+    free(registration);
+}
+
 /* What the peer had written so far stays; from here on nobody may write. */
-static void give_back(struct model_region *region)
+static void give_back(struct model_world *world, int node, struct model_region *region)
 {
     if (region->ended) /* else it went with its context */
-        free(region->registration);
+        free_ended(world, node, region->registration);
     region->registration = NULL;
     region->ended = region->given_back = true;
     memset(region->memory, RUINED, region->bytes);
@@ -441,7 +451,7 @@ void model_remote_forget(struct model_world *world, int node)
         for (int i = 0; i < other->receive_count; i++)
             other->receives[i].request = NULL;
         for (int i = 0; i < MODEL_REGIONS; i++)
-            give_back(&other->regions[i]);
+            give_back(world, node, &other->regions[i]);
     }
 }
 

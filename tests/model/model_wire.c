@@ -18,6 +18,8 @@ struct model_stream {
     int rails[2]; /* by node */
     bool framed;  /* after the set-up */
     bool express, rejoins;
+    bool device;  /* payload goes on another stream, */
+    bool payload; /* which is this one: nothing of it is looked at behind the set-up */
     uint8_t head[WF_FRAME_BYTES];
     uint32_t have; /* of the head of this message */
     uint8_t type;
@@ -167,7 +169,7 @@ static void begin_frame(struct model_world *world, const struct wf_sim_piece *pi
         return;
     stream->type = frame.type;
     stream->skip = frame.length ? frame.data_off - WF_FRAME_BYTES : 0;
-    stream->left = frame.length;
+    stream->left = stream->device ? 0 : frame.length;
     stream->checked = frame.flags & WF_FLAG_CRC;
     const struct model_faults *faults = &world->faults;
     for (int node = 0; node < 2 && frame.length > 0 && stream->rails[0] != MODEL_CONTROL; node++)
@@ -188,8 +190,12 @@ static void begin_setup(struct model_world *world, const struct wf_sim_piece *pi
         stream->rejoins = incarnation > 1;
         stream->express = stream->head[JOIN_KIND] == WF_CHANNEL_EXPRESS;
         struct model_stream *answers = stream_of(world, piece->reverse);
+        stream->device = stream->head[JOIN_KIND] == WF_CHANNEL_DEVICE;
+        stream->payload = stream->head[JOIN_KIND] == WF_CHANNEL_PAYLOAD;
         answers->rejoins = stream->rejoins;
         answers->express = stream->express;
+        answers->device = stream->device;
+        answers->payload = stream->payload;
     }
     trace(world, piece, stream, NULL);
     happen(world, piece, stream, (stream->rejoins ? MODEL_ON_REJOIN : MODEL_ON_SETUP) + stream->type);
@@ -277,7 +283,7 @@ static void watch(void *context, const struct wf_sim_piece *piece)
     if (!stream->known)
         model_wire_ends(world, piece->fd, stream->rails);
     stream->known = true;
-    for (uint64_t at = 0; at < piece->length;) {
+    for (uint64_t at = 0; at < piece->length && !(stream->payload && stream->framed);) {
         bool in_head = stream->have < head_bytes(stream);
         uint8_t *bytes = piece->bytes + at;
         at += in_head ? follow_head(world, piece, stream, bytes, piece->length - at)

@@ -115,6 +115,12 @@ uint32_t model_traffic_class(const struct model_world *world, int opener, int co
     return (uint32_t)(place_bits(world, 7000 + 2 * connection + opener + 1) % WF_CLASSES);
 }
 
+/* Some nodes have none, as an older version would. */
+static bool has_cards(const struct model_world *world, int index)
+{
+    return world->cards && place_bits(world, 7200 + index) % 8 > 0;
+}
+
 void model_node_open(struct model_world *world, int index)
 {
     struct wf_environment environment = {.engine = &wf_engine_sim,
@@ -123,6 +129,8 @@ void model_node_open(struct model_world *world, int index)
                                          .seed = world->seed * 4 + (uint64_t)world->lives++ * 2 + (uint64_t)index + 1,
                                          .memory = world->devices ? &wf_memory_sim : NULL,
                                          .memory_host = world->devices,
+                                         .cards = has_cards(world, index) ? &wf_cards_sim : NULL,
+                                         .cards_host = world->cards,
                                          .manual = true};
     struct model_node *node = &world->nodes[index];
     struct sockaddr_storage address;
@@ -130,6 +138,10 @@ void model_node_open(struct model_world *world, int index)
     static struct wf_config config; /* large */
     draw_settings(world, &config, index);
     draw_encryption(world, &config);
+    if (world->cards) { /* payload that is summed, or small, does not go on their channels */
+        set_text(&config, WF_SET_CRC, "off");
+        set_number(&config, WF_SET_EAGER, place_bits(world, 7210 + index) % 2 ? 0 : 20);
+    }
     int result = wf_context_create(&config, &environment, &node->context, &status);
     if (result < 0)
         fprintf(stderr, "%s\n", status.text);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "io/vector.h"
+#include "sim_cards_internal.h"
 
 static struct sim_engine *self(struct wf_engine *engine)
 {
@@ -58,7 +59,7 @@ static bool ready(const struct sim_post *post)
     case WF_OP_SEND:
         return !op->iov_count || sim_can_write(socket);
     case WF_OP_RECV:
-        return !op->iov_count || sim_can_read(socket);
+        return !op->iov_count || (op->control ? sim_cards_can_read(socket) : sim_can_read(socket));
     default:
         return sim_can_read(socket);
     }
@@ -82,7 +83,8 @@ static void turn_recv(struct sim_post *post)
         return;
     }
     struct wf_portion portion = wf_portion_take(op, post->engine->call_bytes);
-    int64_t n = sim_read(post->socket, op->iov, portion.bytes);
+    int64_t n =
+        op->control ? sim_cards_read(post->socket, op, portion.bytes) : sim_read(post->socket, op->iov, portion.bytes);
     wf_portion_give_back(&portion);
     op->moved = n > 0 ? (uint64_t)n : 0;
     finish(post, n);
@@ -93,7 +95,8 @@ static void turn_send(struct sim_post *post)
     struct wf_op *op = post->op;
     if (op->iov_count) {
         struct wf_portion portion = wf_portion_take(op, post->engine->call_bytes);
-        int64_t n = sim_write(post->socket, op->iov, portion.bytes);
+        int64_t n = op->binding ? sim_cards_write(post->socket, op, portion.bytes)
+                                : sim_write(post->socket, op->iov, portion.bytes);
         wf_portion_give_back(&portion);
         if (n < 0) {
             finish(post, n);
@@ -409,6 +412,7 @@ static void sim_op_close_fd(void *host, int fd)
     for (int i = 0; i < SIM_SHARERS; i++)
         if (socket->engines[i])
             sim_violation("descriptor %d was closed while attached", fd);
+    sim_cards_closed(socket);
     sim_close(socket);
 }
 
@@ -432,6 +436,7 @@ const struct wf_engine_ops wf_engine_sim = {
     .shutdown = sim_op_shutdown,
     .kill = sim_op_kill,
     .retransmits = sim_op_retransmits,
+    .give_back = sim_cards_give_back,
     .progress = sim_op_progress,
     .close_fd = sim_op_close_fd,
 };

@@ -63,8 +63,11 @@ enum sim_state {
     SIM_KILLED,
 };
 
+struct sim_inlet;
+
 struct sim_socket {
     struct wf_sim *sim;
+    struct sim_inlet *inlet; /* that its payload is led to; NULL: none */
     int fd;
     enum sim_state state;
     struct sockaddr_storage local, remote;
@@ -112,6 +115,8 @@ struct sim_extra {
     void (*settle)(struct sim_extra *extra);     /* lets everything happen that is due */
 };
 
+struct wf_sim_cards;
+
 struct wf_sim {
     struct wf_clock clock; /* first: the address of the simulation is that of its clock */
     int64_t now_ns;
@@ -128,6 +133,7 @@ struct wf_sim {
     struct wf_list extras; /* of struct sim_extra */
     int rail_count;
     struct sim_rail rails[SIM_RAILS];
+    struct wf_sim_cards *cards; /* NULL: none */
 };
 
 /* Ends the process: a contract was broken. */

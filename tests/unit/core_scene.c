@@ -208,7 +208,7 @@ static void begin_context(struct scene *scene, const struct wf_tuning *tuning)
     scene->crew.count = SCENE_WORKERS;
     wf_devices_init(&scene->devices, &scene->crew, NULL, NULL, true);
     scene->crew.chores.tell = wf_channels_tell;
-    wf_registry_init(&scene->registry);
+    wf_registry_init(&scene->registry, NULL);
     wf_waiting_init(&scene->waiting, &scene->crew);
     wf_endpoints_init(&scene->endpoints);
 }

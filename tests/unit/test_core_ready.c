@@ -588,10 +588,10 @@ static void test_the_line_of_what_is_sent(void **state)
     assert_int_equal(frame.type, WF_OFFER);
     send_express(connection, &frame);
     assert_rings(connection, false, false); /* both wait for the peer */
-    assert_int_equal(wf_outbound_grant(huge, HUGE + 1), -EPROTO);
-    assert_int_equal(wf_outbound_grant(huge, HUGE), 0);
+    assert_int_equal(wf_outbound_grant(huge, HUGE + 1, 0), -EPROTO);
+    assert_int_equal(wf_outbound_grant(huge, HUGE, 0), 0);
     assert_rings(connection, true, false);
-    assert_int_equal(wf_outbound_grant(large, LARGE), 0);
+    assert_int_equal(wf_outbound_grant(large, LARGE, 0), 0);
     assert_ptr_equal(wf_outbound_first_of(&connection->sending), large); /* a chunk does not wait behind many */
     assert_int_equal(scene->desk.waiting[0], HUGE + LARGE);
     wf_ready_take(large, LARGE, &frame);

@@ -87,6 +87,8 @@ enum wf_setting_id {
     WF_SET_ENCRYPT,         /* encrypt: choice off|on, off; needs key_file */
     WF_SET_CUDA,            /* cuda: choice auto|off|require, auto */
     WF_SET_GPUS,            /* gpus: text, "" = each GPU when its memory is registered first; "all", or "0,2,5-7" */
+    WF_SET_DEVMEM,          /* devmem: choice auto|off|require, auto */
+    WF_SET_DEVMEM_POOL,     /* devmem_pool: size 64M; the most memory of a GPU for each card */
     WF_SET_STAGING,         /* staging: size 64M; pinned memory per GPU and direction */
     WF_SET_FAULT,           /* fault: text as in fault_spec.h; faults to inject; "": none */
     WF_SET_LOG,             /* log: choice error|warn|info|debug, warn */

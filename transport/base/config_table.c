@@ -170,6 +170,14 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
              .more = "Empty means each when memory of it is registered first, and weft mesh, pair and topo take all "
                      "of them as endpoints.",
              .value = "LIST"),
+    [WF_SET_DEVMEM] =
+        CHOICE(LIBRARY, PLACE, MOVES | TOPO, "devmem", "auto", "auto|off|require",
+               "Whether network cards read and write registered GPU memory themselves (device-memory TCP).",
+               .more = "auto where kernel, driver and card can, require fails where they cannot. With crc or "
+                       "encrypt the bytes pass through host memory."),
+    [WF_SET_DEVMEM_POOL] =
+        SIZE(LIBRARY, LIMITS, MOVES, "devmem_pool", "64M", MIB, 16 * GIB,
+             "The most memory of a GPU that one network card receives into; less does for a slow card."),
     [WF_SET_STAGING] = SIZE(LIBRARY, LIMITS, MOVES, "staging", "64M", 64 * KIB, 16 * GIB,
                             "Pinned memory per GPU and direction through which messages in its memory pass."),
     [WF_SET_FAULT] =

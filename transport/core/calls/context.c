@@ -10,6 +10,7 @@
 #include "core/calls/choices.h"
 #include "core/calls/engines.h"
 #include "core/calls/placement.h"
+#include "core/cards/cards_tcp.h"
 #include "core/device/registration.h"
 #include "core/drive/worker.h"
 #include "core/ground/refusal.h"
@@ -97,11 +98,12 @@ static void init_base(struct weft_context *context, const struct wf_config *conf
     context->crew.world = &context->world;
     wf_waiting_init(&context->waiting, &context->crew);
     wf_endpoints_init(&context->endpoints);
-    wf_registry_init(&context->registry);
+    wf_registry_init(&context->registry, &context->cards);
     context->sessions.world = &context->world;
     context->sessions.rails = &context->rails;
     context->sessions.crew = &context->crew;
     context->sessions.devices = &context->devices;
+    context->sessions.cards = &context->cards;
     context->sessions.registry = &context->registry;
     context->sessions.waiting = &context->waiting;
     context->sessions.endpoints = &context->endpoints;
@@ -114,6 +116,7 @@ static void init_base(struct weft_context *context, const struct wf_config *conf
     context->world.clock = environment->clock ? environment->clock : &wf_clock_monotonic;
     context->world.manual = environment->manual;
     context->world.simulated = environment->manual || environment->engine;
+    wf_cards_init(&context->cards, &context->world, environment->cards, environment->cards_host);
     wf_devices_init(&context->devices, &context->crew, environment->memory ? environment->memory : &wf_memory_cuda,
                     environment->memory_host, context->world.simulated && !environment->memory);
 }
@@ -188,6 +191,40 @@ static int choose_nonce(struct weft_context *context, struct wf_status *status)
     return 0;
 }
 
+static void name_card(struct wf_cards *cards, int rail, const struct wf_rail *the)
+{
+    snprintf(cards->interfaces[rail], sizeof cards->interfaces[rail], "%s", the->device);
+    cards->rates[rail] = the->speed_mbit > 0 ? (uint64_t)the->speed_mbit * 125000 : 0;
+}
+
+/* Tells the cards of the rails, and opens their inlets for the GPUs that are in use already. */
+static int begin_cards(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
+{
+    struct wf_cards *cards = &context->cards;
+    const struct wf_tuning *tuning = &context->world.tuning;
+    int64_t choice = wf_config_number(config, WF_SET_DEVMEM), result = 0;
+    if (!context->world.simulated) {
+        context->card_host = wf_card_host_create((uint64_t)wf_config_number(config, WF_SET_DEVMEM_POOL));
+        cards->ops = context->card_host ? &wf_cards_tcp : NULL;
+        cards->host = context->card_host;
+    }
+    const char *in_host = tuning->encrypt ? "encrypt" : tuning->crc ? "crc" : NULL;
+    if (choice == 2 && (in_host || !cards->ops))
+        return wf_fail(status, -EOPNOTSUPP, "devmem = require, but %s%s", in_host ? in_host : "there is no memory",
+                       in_host ? " = on needs the bytes in host memory: turn one of the two off" : "");
+    cards->required = choice == 2;
+    if (choice == 1 || in_host)
+        cards->ops = NULL;
+    cards->rail_count = context->rails.count;
+    for (int i = 0; i < context->rails.count; i++)
+        name_card(cards, i, &context->rails.each[i]);
+    context->world.tuning.devmem = cards->ops != NULL;
+    for (int i = 0; result == 0 && i < atomic_load(&context->devices.used_count); i++)
+        result = wf_cards_use(cards, context->devices.ops, atomic_load(&context->devices.memory),
+                              atomic_load(&context->devices.used[i])->index, status);
+    return (int)result;
+}
+
 static int build(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
 {
     int result = wf_sessions_open(&context->sessions, status);
@@ -219,6 +256,8 @@ static int build(struct weft_context *context, const struct wf_config *config, s
         result = wf_engines_create(context, config, workers, status);
     if (result == 0)
         result = wf_devices_begin(&context->devices, config, status);
+    if (result == 0)
+        result = begin_cards(context, config, status);
     return result < 0 ? result : start_threads(context, status);
 }
 
@@ -267,12 +306,14 @@ static void demolish(struct weft_context *context)
     WF_LIST_EACH (link, following, &context->sessions.all) {
         wf_session_destroy(WF_CONTAINER(link, struct wf_session, link));
     }
+    wf_registry_fini(&context->registry);
+    wf_cards_fini(&context->cards);
+    wf_card_host_destroy(context->card_host);
     wf_devices_fini(&context->devices);
     wf_engines_destroy(context);
     wf_seal_destroy(context->seal);
     wf_fault_destroy(context->fault);
     wf_endpoints_fini(&context->endpoints);
-    wf_registry_fini(&context->registry);
     wf_queues_free(&context->waiting);
     wf_placement_free(&context->crew.placement);
     wf_handshake_key_destroy(context->key);

@@ -17,6 +17,7 @@
 
 #include "base/config.h"
 #include "base/log.h"
+#include "core/cards/cards.h"
 #include "core/device/device.h"
 #include "core/device/registration.h"
 #include "core/drive/worker.h"
@@ -40,6 +41,8 @@ struct wf_environment {
     uint64_t seed;                      /* 0: identities and secrets from the system; else reproducible */
     const struct wf_memory_ops *memory; /* NULL: CUDA, in a process with real engines */
     void *memory_host;                  /* for the open() of `memory` */
+    const struct wf_card_ops *cards;    /* NULL: this machine's, in a process with real engines */
+    void *cards_host;                   /* for the functions of `cards` */
     bool manual;                        /* no threads: the test drives the door and the workers */
 };
 
@@ -48,6 +51,8 @@ struct weft_context {
     struct wf_rails rails;
     struct wf_crew crew;
     struct wf_devices devices;
+    struct wf_cards cards;
+    struct wf_card_host *card_host; /* of `cards`; NULL: they are a test's, or there are none */
     struct wf_registry registry;
     struct wf_waiting waiting;
     struct wf_endpoints endpoints;

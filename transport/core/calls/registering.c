@@ -38,6 +38,12 @@ int weft_register_for(struct weft_context *context, void *base, uint64_t length,
     int found = wf_devices_find(&context->devices, base, length, &device, wf_status_of(err));
     if (found < 0)
         return found;
+    if (device) {
+        found = wf_cards_use(&context->cards, context->devices.ops, atomic_load(&context->devices.memory),
+                             device->index, wf_status_of(err));
+        if (found < 0)
+            return found;
+    }
     struct weft_registration *registration = calloc(1, sizeof *registration);
     if (!registration)
         return wf_fail(wf_status_of(err), -ENOMEM, "no memory for a registration");
@@ -55,6 +61,9 @@ int weft_register_for(struct weft_context *context, void *base, uint64_t length,
             return wf_fail(wf_status_of(err), result, "no random key for a registration: %s", wf_strerror(result));
         }
     } while (registration->key == 0);
+    if (device)
+        registration->lent = wf_cards_lend(&context->cards, context->devices.ops, atomic_load(&context->devices.memory),
+                                           device->index, base, length, &registration->loans);
     wf_registration_enter(&context->registry, registration);
     *out = registration;
     return 0;
@@ -105,5 +114,6 @@ void weft_deregister(struct weft_registration *registration)
         syscall(SYS_futex, &registration->uses, FUTEX_WAIT_PRIVATE, uses, NULL, NULL, 0);
         uses = atomic_load(&registration->uses);
     }
+    wf_cards_take_back(&registration->context->cards, registration->loans);
     free(registration);
 }

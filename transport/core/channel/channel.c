@@ -36,19 +36,23 @@ int wf_channel_init(struct wf_channel *channel, struct wf_lines *lines, const st
     channel->incarnation = join->incarnation;
     channel->kind = (enum wf_channel_kind)join->kind;
     channel->traffic = lines->per_class > 0 ? (uint8_t)(join->channel / (uint32_t)lines->per_class) : 0;
-    channel->group = wf_group(channel->traffic, channel->kind);
+    bool device = channel->kind == WF_CHANNEL_DEVICE;
+    channel->strand = device ? (int)join->domain - 1 : -1;
+    if (device)
+        channel->traffic = 0;
+    channel->group = device ? WF_GROUP_DEVICE : wf_group(channel->traffic, channel->kind);
     channel->rail = join->rail;
     channel->fd = -1;
     channel->tx.detached = channel->rx.detached = true;
     init_links(channel);
 
     bool bulk = channel->kind == WF_CHANNEL_BULK;
-    channel->tx.pad = bulk ? tuning->header_pad : WF_FRAME_BYTES;
+    channel->tx.pad = bulk ? tuning->header_pad : device ? WF_DETACHED_BYTES : WF_FRAME_BYTES;
     channel->tx.headers = calloc(WF_BATCH_FRAMES, channel->tx.pad + WF_PACKED_BYTES);
     channel->tx.ring = window_frames(channel);
     channel->tx.retained = calloc(channel->tx.ring, sizeof *channel->tx.retained);
     /* A bulk channel reads ahead exactly the next header: payload must go straight to its place. */
-    channel->rx.room = bulk ? lines->terms->limits.header_pad : WF_EXPRESS_READ;
+    channel->rx.room = bulk ? lines->terms->limits.header_pad : WF_EXPRESS_READ; /* DEVICE: headers only */
     channel->rx.buffer = malloc(channel->rx.room);
     channel->rx.bounce = malloc(WF_BOUNCE_BYTES); /* pages that no list needs are never touched */
     if (!channel->tx.headers || !channel->tx.retained || !channel->rx.buffer || !channel->rx.bounce)

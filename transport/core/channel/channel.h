@@ -5,6 +5,9 @@
  * only within the window the peer granted. One engine operation carries a batch of frames. Receive half: one call takes
  * the rest of this payload and the next header(s). Every frame received can be taken unconditionally, so the half never
  * waits for anything but the kernel.
+ *
+ * A device channel has a second stream, for payload of one direction alone (payload.h): an operation of its send half
+ * may go out on both, and its receive half takes from one or the other.
  */
 #ifndef WF_CORE_CHANNEL_CHANNEL_H
 #define WF_CORE_CHANNEL_CHANNEL_H
@@ -24,15 +27,18 @@
 
 struct wf_channel_ops;
 struct wf_lines;
+struct wf_payload;
 
 struct wf_channel {
     struct wf_lines *lines;
     const struct wf_channel_ops *ops;
     uint32_t id, incarnation;
     enum wf_channel_kind kind;
-    uint8_t traffic; /* its traffic class */
-    int group;       /* of this kind and class: wf_group() */
-    int rail;        /* index of wf_lines.rails */
+    uint8_t traffic;            /* its traffic class */
+    int group;                  /* of this kind and class: wf_group() */
+    int strand;                 /* DEVICE: that its payloads belong to (wire/hello.h); else -1 */
+    struct wf_payload *payload; /* DEVICE: the stream of its payloads, held while the channel is joined; else NULL */
+    int rail;                   /* index of wf_lines.rails */
     int fd;
     bool up;                /* session lock: both halves attached */
     bool bye_seen;          /* session lock */

@@ -76,6 +76,12 @@ static inline unsigned wf_rx_take_actions(struct wf_rx *rx)
     return actions;
 }
 
+/* Is an operation of its batch under way? Token held. */
+static inline bool wf_tx_is_busy(const struct wf_tx *tx)
+{
+    return tx->under_way > 0;
+}
+
 /* --- the receive half: where the payload goes --- */
 
 static inline void wf_rx_claim(struct wf_rx *rx, struct wf_inbound *inbound)

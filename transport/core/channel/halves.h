@@ -49,6 +49,7 @@ struct wf_tx {
     uint32_t used;    /* of them */
     uint32_t pad;     /* bytes of a DATA frame before its payload */
     int iov_count, frame_count, batch_count, unsealed_count;
+    int under_way; /* operations: on a device channel the batch may be two */
     bool started;  /* attached to the worker's engine */
     bool shut;     /* session lock: the end of the stream was sent */
     bool detached; /* this half has let go of the descriptor; session lock */

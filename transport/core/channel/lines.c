@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/channel/payload.h"
+
 int wf_lines_init(struct wf_lines *lines, struct wf_guard *guard, const struct wf_terms *terms, struct wf_kicks *kicks)
 {
     lines->rosters = calloc((size_t)kicks->count, sizeof *lines->rosters);
@@ -16,16 +18,25 @@ int wf_lines_init(struct wf_lines *lines, struct wf_guard *guard, const struct w
     lines->kicks = kicks;
     wf_list_init(&lines->untold);
     wf_list_init(&lines->owing);
+    wf_list_init(&lines->parked);
+    wf_list_init(&lines->spent);
+    for (int strand = 0; strand < WF_STRANDS_MAX; strand++)
+        wf_list_init(&lines->strands[strand].idle);
     atomic_store(&lines->heard_ns, wf_world_now(guard->world));
     return 0;
 }
 
 void wf_lines_fini(struct wf_lines *lines)
 {
+    struct wf_link *link;
     WF_LINES_EACH (channel, lines) {
         wf_channel_fini(channel);
         free(channel); /* the first member of what its session has made */
     }
+    while (lines->guard && (link = wf_list_pop_front(&lines->parked)))
+        wf_list_push_back(&lines->spent, link);
+    if (lines->guard)
+        wf_payloads_reap(lines);
     free(lines->channels);
     free(lines->lost_by_peer);
     free(lines->rails);
@@ -46,7 +57,10 @@ static void init_rail(struct wf_session_rail *rail)
 int wf_lines_expect(struct wf_lines *lines, int count)
 {
     int rails = count < WF_RAILS_MAX ? count : WF_RAILS_MAX;
-    int room = lines->terms->features & WF_FEATURE_CLASSES ? WF_CLASSES * count : count;
+    int parts = lines->terms->features & WF_FEATURE_DEVICE    ? WF_CLASSES + WF_STRANDS_MAX
+                : lines->terms->features & WF_FEATURE_CLASSES ? WF_CLASSES
+                                                              : 1;
+    int room = parts * count;
     lines->channels = calloc((size_t)room, sizeof *lines->channels);
     lines->lost_by_peer = calloc((size_t)room, sizeof *lines->lost_by_peer);
     lines->rails = calloc((size_t)rails, sizeof *lines->rails);
@@ -92,8 +106,34 @@ void wf_lines_use(struct wf_lines *lines, unsigned traffic)
     choose_carriers(lines, WF_CHANNEL_BULK);
 }
 
+void wf_lines_use_strand(struct wf_lines *lines, int strand)
+{
+    int end = (WF_CLASSES + strand + 1) * lines->per_class;
+    lines->strands_used |= UINT32_C(1) << strand;
+    if (lines->channel_count < end)
+        lines->channel_count = end;
+}
+
+/* A device channel has come up, or is up no more: the session lives by the others. */
+static void count_strand(struct wf_lines *lines, const struct wf_channel *changed, int by)
+{
+    struct wf_strand *strand = &lines->strands[changed->strand];
+    strand->up += by;
+    strand->rails = 0;
+    WF_LINES_EACH (channel, lines) {
+        int local = lines->rails[channel->rail].local;
+        bool counts = channel == changed ? by > 0 : channel->up;
+        if (counts && channel->strand == changed->strand && local >= 0)
+            strand->rails |= UINT64_C(1) << local;
+    }
+}
+
 void wf_lines_count_up(struct wf_lines *lines, const struct wf_channel *channel, int by)
 {
+    if (channel->strand >= 0) {
+        count_strand(lines, channel, by);
+        return;
+    }
     int before = lines->up_of[channel->group];
     lines->up_count += by;
     lines->up_of[channel->group] += by;

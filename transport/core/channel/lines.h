@@ -17,6 +17,13 @@
 
 #define WF_CHANNELS_MAX (WF_RAILS_MAX * 65) /* of a class: an express and up to 64 bulk ones for each pair of rails */
 
+/* Payload towards the memory of one GPU of one side: the device channels that carry it. Session lock. */
+struct wf_strand {
+    int up;
+    struct wf_list idle; /* send halves that would take payload */
+    uint64_t rails;      /* rails of this side that have a channel up, as bits */
+};
+
 /* A pair of rails, ours and the peer's. The door fills it when the two meet; counters: relaxed, written by the halves.
  */
 struct wf_session_rail {
@@ -48,12 +55,16 @@ struct wf_lines {
     /* By group: the traffic classes whose frames of this kind its channels carry, as bits. Its own class, if one of
      * its channels is up; the lowest class with a channel up also carries the classes without one. */
     uint8_t carried[WF_GROUPS];
-    uint8_t first[WF_GROUPS];     /* of several classes in `carried`, the one that comes first next */
-    int up_of[WF_GROUPS];         /* channels that are up, by group */
-    unsigned classes;             /* traffic classes in use, as bits; class 0 always */
+    uint8_t first[WF_GROUPS]; /* of several classes in `carried`, the one that comes first next */
+    int up_of[WF_GROUPS];     /* channels that are up, by group */
+    unsigned classes;         /* traffic classes in use, as bits; class 0 always */
+    uint32_t strands_used;    /* strands in use, as bits */
+    struct wf_strand strands[WF_STRANDS_MAX];
+    struct wf_list parked;        /* payload streams whose channels have not joined yet */
+    struct wf_list spent;         /* payload streams that nobody holds */
     uint32_t round;               /* of offers, counted: no send half declines twice in one */
     int per_class;                /* channels of a class; 0: not known yet */
-    int room;                     /* channel numbers: per_class times the classes that both sides know */
+    int room;                     /* channel numbers: per_class times the classes and strands that both sides know */
     int channel_count;            /* numbers up to the end of the highest class in use */
     int joined;                   /* channels of class 0 that have joined, or that the dialer has missed */
     int missed;                   /* acceptor: channels of class 0 that never joined, and the dialer has lost */
@@ -93,6 +104,9 @@ int wf_lines_expect(struct wf_lines *lines, int count);
 
 /* The traffic class is in use from now on. Session lock. */
 void wf_lines_use(struct wf_lines *lines, unsigned traffic);
+
+/* The strand is in use from now on. Session lock. */
+void wf_lines_use_strand(struct wf_lines *lines, int strand);
 
 /* A channel has come up (1), or is up no more (-1): which group carries what? Session lock. */
 void wf_lines_count_up(struct wf_lines *lines, const struct wf_channel *channel, int by);

@@ -12,6 +12,11 @@ struct wf_channel_ops {
     /* Where the payload [offset, offset + length) of a message on its way out is; as wf_pieces_places(). */
     int (*out_places)(const struct wf_outbound *outbound, uint64_t offset, uint64_t length, struct iovec *iov, int max,
                       uint64_t *covered);
+    /* The number under which the card of the channel's rail knows the message's memory; 0: it does not. */
+    uint32_t (*binding)(const struct wf_channel *channel, const struct wf_outbound *outbound);
+    /* As out_places; with a binding, the addresses are offsets for the card. */
+    int (*detached_places)(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t offset,
+                           uint64_t length, struct iovec *iov, int max, uint64_t *covered);
     /* The same of one on its way in, or in the unexpected pool. */
     int (*in_places)(const struct wf_inbound *inbound, bool pooled, uint64_t offset, uint64_t length, struct iovec *iov,
                      int max, uint64_t *covered);
@@ -25,6 +30,8 @@ struct wf_channel_ops {
     int (*place_payload)(struct wf_channel *channel);
     /* The payload of the frame in progress is complete. May drop the lock. */
     void (*finish_payload)(struct wf_channel *channel);
+    /* What has come of the payload as fragments begins to be copied, and more of it is to come. 0 or -ENOMEM. */
+    int (*land_part)(struct wf_channel *channel);
     /* The half lets go of its claim and of its slot: the rest of the payload goes to the sink. */
     void (*drop_claim)(struct wf_channel *channel);
     /* A receive has been worked through. May drop the lock. */

@@ -4,8 +4,8 @@
 
 void wf_roster_init(struct wf_roster *roster, int worker)
 {
-    wf_list_init(&roster->due[WF_CHANNEL_EXPRESS]);
-    wf_list_init(&roster->due[WF_CHANNEL_BULK]);
+    for (int kind = 0; kind < WF_KINDS; kind++)
+        wf_list_init(&roster->due[kind]);
     wf_list_init(&roster->receivers);
     wf_list_init(&roster->held);
     wf_list_init(&roster->ended);
@@ -52,6 +52,31 @@ static void review_behind(struct wf_channel *channel, struct wf_session_rail *pa
     }
 }
 
+/* A device channel is offered what its strand has. */
+static void review_strand(struct wf_channel *channel)
+{
+    struct wf_strand *strand = &channel->lines->strands[channel->strand];
+    bool offered = channel->up && channel->tx.idle && wf_channel_open(channel, 1);
+    if (offered && !wf_link_in_list(&channel->tx.idle_link))
+        wf_list_push_back(&strand->idle, &channel->tx.idle_link);
+    else if (!offered)
+        wf_link_remove(&channel->tx.idle_link);
+}
+
+bool wf_lines_offer_strand(struct wf_lines *lines, int strand, uint64_t rails)
+{
+    /* The first will do, unless the cards of some rails do not know the memory. */
+    WF_LIST_EACH (link, following, &lines->strands[strand].idle) {
+        struct wf_channel *channel = WF_CONTAINER(link, struct wf_channel, tx.idle_link);
+        int local = lines->rails[channel->rail].local;
+        if (rails != UINT64_MAX && (local < 0 || !(rails >> local & 1)))
+            continue;
+        wf_channel_tx_due(channel);
+        return true;
+    }
+    return false;
+}
+
 static void review_offer(struct wf_channel *channel, struct wf_session_rail *pair, bool offered)
 {
     struct wf_lines *lines = channel->lines;
@@ -69,6 +94,10 @@ static void review_offer(struct wf_channel *channel, struct wf_session_rail *pai
 void wf_channel_review(struct wf_channel *channel)
 {
     const struct wf_tx *tx = &channel->tx;
+    if (channel->strand >= 0) {
+        review_strand(channel);
+        return;
+    }
     struct wf_session_rail *pair = &channel->lines->rails[channel->rail];
     bool bulk = channel->kind == WF_CHANNEL_BULK, offered = channel->up && tx->idle && wf_channel_open(channel, bulk);
     if (offered != wf_link_in_list(&tx->idle_link))
@@ -95,7 +124,7 @@ void wf_channel_strike(struct wf_channel *channel, bool tx, bool rx)
 void wf_roster_seen(struct wf_roster *roster)
 {
     if (wf_list_empty(&roster->due[WF_CHANNEL_EXPRESS]) && wf_list_empty(&roster->due[WF_CHANNEL_BULK]) &&
-        wf_list_empty(&roster->receivers))
+        wf_list_empty(&roster->due[WF_CHANNEL_DEVICE]) && wf_list_empty(&roster->receivers))
         wf_link_remove(&roster->untold_link);
 }
 

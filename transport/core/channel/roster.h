@@ -19,11 +19,13 @@ struct wf_channel;
 struct wf_lines;
 struct wf_worker;
 
-#define WF_KINDS (WF_CHANNEL_BULK + 1)              /* size of arrays by kind; no kind is 0 */
-#define WF_GROUPS (2 * (WF_CLASSES - 1) + WF_KINDS) /* size of arrays by group; no group is 0 */
+#define WF_KINDS (WF_CHANNEL_DEVICE + 1)     /* size of arrays by kind; no kind is 0 */
+#define WF_GROUP_DEVICE (2 * WF_CLASSES + 1) /* of device channels, which carry no class's other frames */
+#define WF_GROUPS (WF_GROUP_DEVICE + 1)      /* size of arrays by group; no group is 0 */
 #define WF_OFFERS_AT_ONCE 8 /* workers that are told, or halves that decline, before no more are asked */
 
-/* A group: the channels of one kind and one traffic class. What one of them may send, any of them may. */
+/* A group: the channels of one kind and one traffic class. What one of them may send, any of them may; of device
+ * channels any of the same strand. */
 static inline int wf_group(unsigned traffic, enum wf_channel_kind kind)
 {
     return (int)(2 * traffic + kind);
@@ -59,6 +61,9 @@ void wf_channel_rx_due(struct wf_channel *channel);
 /* Enters the send half among those that are offered work, or takes it out: after `up`, `idle`, `state_due` or the
  * window have changed. */
 void wf_channel_review(struct wf_channel *channel);
+
+/* The strand has something to send: an idle send half of these rails of this side looks. False: none is idle. */
+bool wf_lines_offer_strand(struct wf_lines *lines, int strand, uint64_t rails);
 
 /* The half has let go: it is on no list any more. */
 void wf_channel_strike(struct wf_channel *channel, bool tx, bool rx);

@@ -4,6 +4,7 @@
 
 #include "core/channel/lines.h"
 #include "core/channel/ops.h"
+#include "core/channel/payload.h"
 #include "core/channel/state.h"
 #include "core/channel/traced.h"
 #include "core/ground/counter.h"
@@ -77,6 +78,15 @@ static void prepare(struct wf_channel *channel)
     struct wf_rx *rx = &channel->rx;
     int count = 0;
     uint64_t covered = 0;
+    rx->op.kind = WF_OP_RECV;
+    rx->op.control = NULL;
+    rx->task.ended = received;
+    rx->op.context = &rx->task;
+    rx->op.kept = &channel->kept;
+    if (channel->payload && rx->left > 0) {
+        wf_payload_prepare(channel);
+        return;
+    }
     if (rx->left > 0 && rx->skip == 0)
         count = claimed_places(channel, &covered);
     if (is_summed(rx))
@@ -84,14 +94,10 @@ static void prepare(struct wf_channel *channel)
     rx->direct = (uint32_t)covered;
     if (covered == rx->left || rx->skip > 0)
         rx->iov[count++] = (struct iovec){rx->buffer + rx->end, rx->room - rx->end};
-    rx->op.kind = WF_OP_RECV;
     rx->op.fd = channel->fd;
     rx->op.iov = rx->iov;
     rx->op.iov_count = count;
-    rx->task.ended = received;
-    rx->op.context = &rx->task;
     rx->op.urgent = rx->came_ns < rx->urgent_until_ns;
-    rx->op.kept = &channel->kept;
 }
 
 static void post(struct wf_channel *channel)
@@ -149,9 +155,10 @@ static bool landed_whole(struct wf_channel *channel, const struct wf_frame *fram
 }
 
 /* A DATA frame begins, whose header `frame` was taken from the buffer. */
-static void begin_payload(struct wf_rx *rx, const struct wf_frame *frame, int64_t head_ns)
+static void begin_payload(struct wf_channel *channel, const struct wf_frame *frame, int64_t head_ns)
 {
-    rx->skip = frame->data_off - WF_FRAME_BYTES;
+    struct wf_rx *rx = &channel->rx;
+    rx->skip = channel->payload ? 0 : frame->data_off - WF_FRAME_BYTES;
     rx->left = frame->length;
     rx->sum = 0;
     rx->in_frame = true;
@@ -165,28 +172,54 @@ static int64_t head_time(const struct wf_channel *channel)
     return wf_trace_on(&world->trace) ? wf_world_now(world) : 0;
 }
 
+/* The bytes that are left are the start of a header. */
+static int wait_for_header(struct wf_rx *rx)
+{
+    memmove(rx->buffer, rx->buffer + rx->start, rx->end - rx->start);
+    rx->end -= rx->start;
+    rx->start = 0;
+    return 0;
+}
+
+/* Does the payload of the header in the buffer begin where the payload stream is? */
+static int check_position(struct wf_channel *channel, const struct wf_frame *frame)
+{
+    uint64_t position;
+    if (frame->type != WF_DATA || !channel->payload)
+        return 0;
+    if (frame->data_off != WF_DETACHED_BYTES || frame->length == 0 || !channel->payload->incoming)
+        return -EPROTO;
+    if (wf_frame_decode_position(channel->rx.buffer + channel->rx.start, &position) < 0)
+        return damaged(channel, "a damaged position");
+    channel->rx.start += WF_DETACHED_BYTES - WF_FRAME_BYTES;
+    int result = wf_payload_expect(channel->payload, position, frame);
+    WF_REACHED_IF(result < 0, "channel UP: a payload elsewhere in its stream");
+    return result;
+}
+
 /* Takes a header from the buffer. 1: a frame was taken; 0: not complete yet; negative: broken. */
 static int next_header(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;
-    if (rx->end - rx->start < WF_FRAME_BYTES) {
-        memmove(rx->buffer, rx->buffer + rx->start, rx->end - rx->start);
-        rx->end -= rx->start;
-        rx->start = 0;
-        return 0;
-    }
     struct wf_frame frame;
+    if (rx->end - rx->start < WF_FRAME_BYTES)
+        return wait_for_header(rx);
     int result = wf_frame_decode(rx->buffer + rx->start, &frame);
+    if (result == 0 && channel->payload && frame.type == WF_DATA && rx->end - rx->start < WF_DETACHED_BYTES)
+        return wait_for_header(rx);
     WF_REACHED_IF(result == -EBADMSG, "channel UP: damaged header");
     if (result == -EBADMSG)
         return damaged(channel, "a damaged header");
     if (result < 0)
         return result;
     rx->start += WF_FRAME_BYTES;
+    result = check_position(channel, &frame);
+    if (result < 0)
+        return result;
     if (frame.type == WF_DATA && channel->kind == WF_CHANNEL_EXPRESS)
         rx->urgent_until_ns = rx->came_ns + URGENT_NS;
     int64_t head_ns = frame.type == WF_DATA ? head_time(channel) : 0;
-    if (frame.type == WF_DATA && landed_whole(channel, &frame)) {
+    if (frame.type == WF_DATA && !channel->payload && landed_whole(channel, &frame)) {
         if (head_ns != 0)
             wf_traced_arrival(channel, &frame, head_ns);
         return 1;
@@ -199,7 +232,7 @@ static int next_header(struct wf_channel *channel)
     if (result < 0)
         return result;
     if (frame.type == WF_DATA)
-        begin_payload(rx, &frame, head_ns);
+        begin_payload(channel, &frame, head_ns);
     return 1;
 }
 
@@ -230,7 +263,7 @@ static int parse(struct wf_channel *channel)
         uint32_t skip = rx->skip < there ? rx->skip : there;
         rx->skip -= skip;
         rx->start += skip;
-        if (rx->skip == 0)
+        if (rx->skip == 0 && !channel->payload)
             copy_payload(channel);
         if (rx->start == rx->end)
             rx->start = rx->end = 0;
@@ -263,7 +296,7 @@ static void note_disposals(struct wf_channel *channel)
     uint64_t quarter = (frames - rx->disposed) / 4;
     if (frames - rx->granted_frames >= (quarter ? quarter : 1))
         wf_channel_tell_state(channel);
-    bool awaited = channel->kind == WF_CHANNEL_BULK; /* sends of small messages have completed already */
+    bool awaited = channel->kind != WF_CHANNEL_EXPRESS; /* sends of small messages have completed already */
     if (rx->disposed != channel->tx.ack_sent && !wf_link_in_list(&rx->untold_link))
         wf_list_push_back(awaited ? &rx->worker->awaited : &rx->worker->untold, &rx->untold_link);
 }
@@ -306,6 +339,17 @@ static void sum_received(struct wf_rx *rx)
     }
 }
 
+/* Payload has come on the payload stream. */
+static int take_fragments(struct wf_channel *channel, uint64_t bytes)
+{
+    int result = wf_payload_take(channel, bytes);
+    if (result == 0 && channel->rx.claim && bytes < channel->rx.left && wf_payload_is_full(channel->payload))
+        result = channel->ops->land_part(channel);
+    if (result == 0 && channel->rx.claim && bytes < channel->rx.left && wf_payload_is_behind(channel->payload))
+        wf_channel_hold(channel, true);
+    return result;
+}
+
 static void digest(struct wf_channel *channel, int64_t result)
 {
     if (result == -ECANCELED)
@@ -322,10 +366,15 @@ static void digest(struct wf_channel *channel, int64_t result)
         channel->ops->lost(channel, (int)result, "receiving");
         return;
     }
+    int broken = result > 0 && channel->rx.op.control ? take_fragments(channel, (uint64_t)result) : 0;
+    if (broken < 0) {
+        channel->ops->lost(channel, broken, "fragments of device memory");
+        return;
+    }
     note_bytes(channel, (uint64_t)result);
     if (channel->rx.redirect)
         channel->ops->drop_claim(channel);
-    int broken = parse(channel);
+    broken = parse(channel);
     WF_REACHED_IF(broken == -EPROTO, "channel UP: frame against the protocol");
     if (broken < 0)
         channel->ops->lost(channel, broken, "a frame that breaks the protocol");
@@ -376,7 +425,8 @@ void wf_channel_resume(struct wf_channel *channel)
     bool waits = rx->held && !channel->kill;
     if (waits) {
         wf_channel_hold(channel, false);
-        int broken = channel->ops->place_payload(channel);
+        bool behind = channel->payload && rx->claim; /* its place is known */
+        int broken = behind ? 0 : channel->ops->place_payload(channel);
         if (broken < 0)
             channel->ops->lost(channel, broken, "a frame that breaks the protocol");
     }

@@ -17,18 +17,26 @@ static inline void wf_channel_assign(struct wf_channel *channel, struct wf_worke
 {
     channel->tx.worker = tx;
     channel->rx.worker = rx;
-    wf_lines_roster(channel->lines, tx)->pairs |= UINT64_C(1) << channel->rail;
+    if (channel->strand < 0)
+        wf_lines_roster(channel->lines, tx)->pairs |= UINT64_C(1) << channel->rail;
 }
 
 /* Puts the channel into `lines`. `missed`: wf_lines.missed has counted it. */
 static inline void wf_lines_enter(struct wf_lines *lines, struct wf_channel *channel, bool missed)
 {
     lines->channels[channel->id] = channel;
-    lines->joined += channel->traffic == 0;
-    lines->missed -= missed && channel->traffic == 0;
+    bool counts = channel->traffic == 0 && channel->strand < 0;
+    lines->joined += counts;
+    lines->missed -= missed && counts;
     lines->bulk_count[channel->traffic] += channel->kind == WF_CHANNEL_BULK;
     if (channel->kind == WF_CHANNEL_EXPRESS)
         lines->rails[channel->rail].express[channel->traffic] = channel;
+}
+
+/* Its payloads go on `payload`, whose hold it takes over; NULL: none any more. */
+static inline void wf_channel_set_payload(struct wf_channel *channel, struct wf_payload *payload)
+{
+    channel->payload = payload;
 }
 
 /* It is at work on `fd` from now on. */

@@ -5,6 +5,7 @@
 #include "core/channel/batch.h"
 #include "core/channel/lines.h"
 #include "core/channel/ops.h"
+#include "core/channel/payload.h"
 #include "core/channel/traced.h"
 #include "core/ground/counter.h"
 #include "core/ground/reached.h"
@@ -53,6 +54,22 @@ static void add_payload(struct wf_channel *channel, const struct wf_frame *frame
     }
 }
 
+/* The payload goes on the payload stream, and the header says where in it. */
+static void add_detached(struct wf_channel *channel, struct wf_frame *frame, const struct wf_outbound *outbound)
+{
+    struct wf_payload *payload = channel->payload;
+    uint64_t covered;
+    frame->data_off = WF_DETACHED_BYTES;
+    uint8_t *at = add_own(&channel->tx, WF_DETACHED_BYTES, true);
+    wf_frame_encode(frame, at);
+    wf_frame_encode_position(payload->position, at + WF_FRAME_BYTES);
+    payload->position += frame->length;
+    payload->binding = channel->ops->binding(channel, outbound);
+    payload->iov_count +=
+        channel->ops->detached_places(channel, outbound, frame->offset, frame->length,
+                                      payload->iov + payload->iov_count, WF_TX_SEGMENTS - payload->iov_count, &covered);
+}
+
 void wf_batch_add(struct wf_channel *channel, struct wf_frame *frame, const struct wf_outbound *outbound)
 {
     struct wf_tx *tx = &channel->tx;
@@ -61,6 +78,10 @@ void wf_batch_add(struct wf_channel *channel, struct wf_frame *frame, const stru
     if (is_prompt(channel)) {
         tx->ack_sent = channel->rx.disposed;
         wf_link_remove(&channel->rx.owing_link);
+    }
+    if (frame->length > 0 && channel->payload) {
+        add_detached(channel, frame, outbound);
+        return;
     }
     frame->data_off = (uint16_t)(frame->length > 0 ? tx->pad : WF_FRAME_BYTES);
     if (frame->length > 0 && channel->lines->guard->world->tuning.crc) {
@@ -129,6 +150,8 @@ void wf_batch_begin(struct wf_channel *channel)
     wf_channel_release_batch(channel);
     tx->iov_count = tx->unsealed_count = tx->frame_count = 0;
     tx->used = 0;
+    if (channel->payload)
+        channel->payload->iov_count = 0;
 }
 
 bool wf_tx_next_retired(struct wf_channel *channel, uint64_t disposed, struct wf_retained *retained)
@@ -169,27 +192,61 @@ static void seal(struct wf_tx *tx, struct wf_unsealed *unsealed)
     wf_frame_encode(&unsealed->frame, header);
 }
 
-static void sent(struct wf_task *task)
+/* An operation of the batch has ended; the batch with the last one. */
+static void ended(struct wf_channel *channel, int64_t result)
 {
-    struct wf_channel *channel = WF_CONTAINER(task, struct wf_channel, tx.task);
     struct wf_tx *tx = &channel->tx;
     struct wf_guard *guard = channel->lines->guard;
-    if (tx->posted_ns != 0)
-        tx->ended_ns = wf_world_now(guard->world);
-    if (tx->op.result < 0 && tx->op.result != -ECANCELED) {
+    if (result < 0 && result != -ECANCELED) {
         wf_guard_lock(guard);
         WF_REACHED("channel UP: error");
-        channel->ops->lost(channel, (int)tx->op.result, "sending");
+        channel->ops->lost(channel, (int)result, "sending");
         wf_lines_tell(channel->lines, tx->worker);
         wf_guard_unlock(guard);
     }
+    tx->under_way -= 1;
+    if (tx->under_way > 0)
+        return;
+    if (tx->posted_ns != 0)
+        tx->ended_ns = wf_world_now(guard->world);
     wf_list_push_back(&wf_lines_roster(channel->lines, tx->worker)->ended, &tx->ended_link);
     wf_channel_kick(channel, tx->worker);
+}
+
+static void sent(struct wf_task *task)
+{
+    struct wf_channel *channel = WF_CONTAINER(task, struct wf_channel, tx.task);
+    ended(channel, channel->tx.op.result);
+}
+
+static void payload_sent(struct wf_task *task)
+{
+    struct wf_payload *payload = WF_CONTAINER(task, struct wf_payload, task);
+    ended(payload->joined, payload->op.result);
+}
+
+/* The part of the batch that goes on the payload stream, if there is one. */
+static void post_payload(struct wf_channel *channel)
+{
+    struct wf_payload *payload = channel->payload;
+    if (!payload || payload->iov_count == 0)
+        return;
+    payload->joined = channel;
+    payload->op.kind = WF_OP_SEND;
+    payload->op.fd = payload->fd;
+    payload->op.iov = payload->iov;
+    payload->op.iov_count = payload->iov_count;
+    payload->op.binding = payload->binding;
+    payload->task.ended = payload_sent;
+    payload->op.context = &payload->task;
+    channel->tx.under_way += 1;
+    channel->tx.worker->engine->ops->post(channel->tx.worker->engine, &payload->op);
 }
 
 void wf_channel_post_send(struct wf_channel *channel)
 {
     struct wf_tx *tx = &channel->tx;
+    tx->under_way = 1;
     for (int i = 0; i < tx->unsealed_count; i++)
         seal(tx, &tx->unsealed[i]);
     tx->op.kind = WF_OP_SEND;
@@ -202,5 +259,6 @@ void wf_channel_post_send(struct wf_channel *channel)
     const struct wf_world *world = channel->lines->guard->world;
     if (wf_trace_on(&world->trace))
         tx->posted_ns = wf_world_now(world);
+    post_payload(channel);
     tx->worker->engine->ops->post(tx->worker->engine, &tx->op);
 }

@@ -7,8 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-void wf_registry_init(struct wf_registry *registry)
+void wf_registry_init(struct wf_registry *registry, struct wf_cards *cards)
 {
+    registry->cards = cards;
     pthread_mutex_init(&registry->lock, NULL);
     for (int i = 0; i < WF_REGION_HASH; i++)
         wf_list_init(&registry->by_key[i]);
@@ -19,7 +20,9 @@ void wf_registry_fini(struct wf_registry *registry)
 {
     for (int i = 0; i < WF_REGION_HASH; i++) {
         WF_LIST_EACH (link, following, &registry->by_key[i]) {
-            free(WF_CONTAINER(link, struct weft_registration, link));
+            struct weft_registration *registration = WF_CONTAINER(link, struct weft_registration, link);
+            wf_cards_take_back(registry->cards, registration->loans);
+            free(registration);
         }
     }
     pthread_mutex_destroy(&registry->lock);

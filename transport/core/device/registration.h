@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "core/cards/cards.h"
 #include "weft.h"
 
 #define WF_REGION_HASH 256
@@ -18,6 +19,7 @@ struct wf_registry {
     pthread_mutex_t lock; /* taken after any other lock */
     struct wf_list by_key[WF_REGION_HASH];
     struct wf_list of_devices; /* the registrations of device memory */
+    struct wf_cards *cards;    /* that their memory is lent to */
 };
 
 /* Owner: wf_registry.lock, except `uses` (any thread). */
@@ -30,13 +32,15 @@ struct weft_registration {
     uint64_t key;
     enum weft_memory_kind kind;
     uint32_t access;          /* enum weft_access */
+    struct wf_loan *loans;    /* how cards know it, by rail of this side; NULL: none does */
+    uint64_t lent;            /* rails whose cards do, as bits */
     struct wf_device *device; /* CUDA: the device that has the memory; else NULL */
     _Atomic uint32_t uses;    /* operations that hold it, plus WF_REGISTRATION_ENDED once deregistered */
 };
 
 #define WF_REGISTRATION_ENDED 0x80000000u
 
-void wf_registry_init(struct wf_registry *registry);
+void wf_registry_init(struct wf_registry *registry, struct wf_cards *cards);
 void wf_registry_fini(struct wf_registry *registry);
 
 /* The registration with this key, held for an operation of a peer; NULL: there is no such registration. */

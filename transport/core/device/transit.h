@@ -26,6 +26,7 @@
 
 struct wf_desk;
 struct wf_inbound;
+struct wf_landing;
 struct wf_outbound;
 struct wf_transit;
 struct wf_turn;
@@ -57,6 +58,7 @@ struct wf_transit {
     struct wf_inbound *inbound;   /* IN, PEER: the message that lands, claimed */
     struct wf_turn *turn;         /* MARK: the turn that contains this transit */
     struct wf_slot *slot;         /* IN: NULL if the bytes are in the unexpected pool */
+    struct wf_landing *landing;   /* PEER: its pieces in the memory of an inlet; IN: those in host memory; or NULL */
     uint64_t start, end;          /* range of bytes in the message */
     int result;                   /* once it has ended */
     int64_t begin_ns, end_ns;     /* traced: when it was started, and found done; 0: not traced, or not done */

@@ -15,7 +15,7 @@ struct wf_terms {
     bool dialer;             /* this side dialled, the peer answered */
     bool greets;             /* each side sends a GREETING after HELLO */
     uint64_t peer_boot;      /* the peer's wf_hello.boot_nonce */
-    uint64_t features;       /* the peer's, WF_FEATURE_ bits */
+    uint64_t features;       /* the peer's, WF_FEATURE_ bits; DEVICE only if this side has it, too */
     struct wf_limits limits; /* the peer's; `eager` reduced to `chunk` */
     uint32_t chunk;          /* most payload of a frame that we send: the smaller setting of both sides */
     uint32_t eager, first_burst;

@@ -35,6 +35,7 @@ struct wf_tuning {
     char congestion[16];
     int64_t spin_ns, timeout_ns, connect_timeout_ns, rail_timeout_ns;
     bool crc, encrypt;
+    bool devmem; /* device channels are used where cards can; never with `crc` or `encrypt` */
     enum wf_read_ahead_when read_ahead;
     uint32_t crc_limit;
 };

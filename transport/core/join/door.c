@@ -1,3 +1,4 @@
+#include "core/channel/payload.h"
 #include "core/join/door_parts.h"
 
 #include <errno.h>
@@ -373,6 +374,7 @@ static void give_up_unclaimed(struct wf_session *session)
 /* Visits a session; returns when to come again. world.lock held. */
 static int64_t visit(struct wf_door *door, struct wf_session *session, int64_t now)
 {
+    wf_payloads_reap(&session->lines);
     int64_t due = wf_session_tick(session, now), redial = wf_redial_tick(door, session, now);
     return redial < due ? redial : due;
 }

@@ -44,7 +44,10 @@ static bool next_due(struct wf_session *session, int64_t now_ns, int64_t *next_n
                                  .incarnation = wf_route_dial(wf_route_of(channel)),
                                  .channels = (uint16_t)session->lines.per_class,
                                  .kind = (uint8_t)channel->kind,
-                                 .rail = (uint8_t)channel->rail};
+                                 .rail = (uint8_t)channel->rail,
+                                 .domain = (uint32_t)(channel->strand + 1)};
+        if (channel->strand >= 0) /* its payload stream comes first */
+            join->kind = WF_CHANNEL_PAYLOAD;
     }
     wf_session_unlock(session);
     return due;
@@ -89,6 +92,8 @@ void wf_redial_failed(struct wf_talk *talk, int code, int reason, const char *te
         wf_session_peer_closed(session);
     else if (reason == WF_DENY_RETIRED)
         wf_rail_retire(session, talk->join.rail);
+    else if (reason == WF_DENY_LIMIT && channel->strand >= 0)
+        wf_route_given_up(wf_route_of(channel));
     wf_session_unlock(session);
 }
 
@@ -102,6 +107,12 @@ void wf_redial_over(struct wf_talk *talk)
         wf_guard_visit(&WF_CONTAINER(waits, struct wf_session, redial_link)->guard, 0);
     if (!session)
         return;
+    if (talk->join.kind == WF_CHANNEL_PAYLOAD && talk->handed_over) { /* the channel itself is next */
+        struct wf_join join = talk->join;
+        join.kind = WF_CHANNEL_DEVICE;
+        wf_talk_redial(door, session, &join);
+        return;
+    }
     wf_session_lock(session);
     wf_route_dialled(wf_route_of(session->lines.channels[talk->join.channel]));
     wf_session_unlock(session);

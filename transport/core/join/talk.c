@@ -219,6 +219,18 @@ static int protect(const struct wf_talk *talk, int fd)
     return result;
 }
 
+/* The socket is the payload stream of a channel that joins next. */
+static void park(struct wf_talk *talk, int fd)
+{
+    struct wf_status status = {0};
+    int result = wf_session_park(talk->session, &talk->join, fd, &status);
+    if (result == 0)
+        return;
+    wf_talk_ops_of(talk)->close_fd(talk->door->sessions->world->engine_host, fd);
+    talk->handed_over = false;
+    wf_talk_fail(talk, result, "no payload stream: %s", status.text);
+}
+
 /* Gives the socket to a channel. The door's engine lets go first: from wf_session_join() on, a worker may use it. */
 static void hand_over(struct wf_talk *talk)
 {
@@ -229,8 +241,12 @@ static void hand_over(struct wf_talk *talk)
     talk->door->engine->ops->detach(talk->door->engine, talk->fd);
     int fd = talk->fd;
     talk->fd = -1;
-    if (talk->role == WF_TALK_VISITOR)
+    if (talk->role == WF_TALK_VISITOR && talk->join.kind != WF_CHANNEL_PAYLOAD)
         wf_talk_note_rail(talk, fd);
+    if (talk->join.kind == WF_CHANNEL_PAYLOAD) {
+        park(talk, fd);
+        return;
+    }
     int result = protect(talk, fd);
     if (result == 0)
         result = wf_session_join(session, &talk->join, talk->granted_frames, talk->granted_bytes, fd);
@@ -243,7 +259,8 @@ static void hand_over(struct wf_talk *talk)
 
 void wf_talk_try_to_hand_over(struct wf_talk *talk)
 {
-    int result = wf_session_may_join(talk->session, &talk->join);
+    int result = talk->join.kind == WF_CHANNEL_PAYLOAD ? wf_session_may_park(talk->session)
+                                                       : wf_session_may_join(talk->session, &talk->join);
     if (result == 0)
         hand_over(talk);
     else if (result == -EAGAIN && !wf_link_in_list(&talk->wait_link))

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/cards/cards.h"
+#include "core/channel/payload.h"
 #include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/join/talk_parts.h"
@@ -136,6 +138,26 @@ void wf_talk_note_rail(struct wf_talk *talk, int fd)
     wf_session_unlock(session);
 }
 
+/* The same for a channel of a strand, or for its payload stream. */
+static int device_fits(const struct wf_session *session, const struct wf_join *join)
+{
+    const struct wf_lines *lines = &session->lines;
+    uint32_t strand = join->domain - 1, count = (uint32_t)lines->per_class;
+    if (!(session->terms.features & WF_FEATURE_DEVICE) || count == 0 || join->channels != count ||
+        join->channel / count != WF_CLASSES + strand || join->rail >= count || join->incarnation == 0)
+        return WF_DENY_LIMIT;
+    if ((int)join->rail >= lines->rail_count || lines->rails[join->rail].to.ss_family == AF_UNSPEC)
+        return WF_DENY_BUSY; /* no channel has met on these rails yet */
+    if (wf_strand_to_acceptor(strand) &&
+        !wf_cards_inlet(session->sessions->cards, lines->rails[join->rail].local, (int)wf_strand_domain(strand)))
+        return WF_DENY_LIMIT;
+    const struct wf_channel *channel = lines->channels[join->channel];
+    if (channel && (channel->rail != join->rail || channel->incarnation >= join->incarnation))
+        return WF_DENY_LIMIT;
+    bool comes = join->kind == WF_CHANNEL_PAYLOAD || wf_payload_is_parked(lines, join->channel, join->incarnation);
+    return comes ? 0 : WF_DENY_BUSY; /* it may be on its way still */
+}
+
 /* May this channel join the session? 0, or the reason for DENY. Session lock held. */
 static int join_fits(struct wf_session *session, const struct wf_join *join)
 {
@@ -143,10 +165,12 @@ static int join_fits(struct wf_session *session, const struct wf_join *join)
         return WF_DENY_CLOSING;
     if (session->guard.state != WF_SESSION_JOINING && session->guard.state != WF_SESSION_UP)
         return WF_DENY_SESSION;
+    if (join->domain > 0)
+        return device_fits(session, join);
     bool first = session->lines.per_class == 0;
     uint32_t classes = session->terms.features & WF_FEATURE_CLASSES ? WF_CLASSES : 1;
     if (join->channels > WF_CHANNELS_MAX || join->channel >= classes * join->channels || join->rail >= join->channels ||
-        join->domain != 0 || (!first && join->channels != session->lines.per_class))
+        (!first && join->channels != session->lines.per_class))
         return WF_DENY_LIMIT;
     if (!first && session->lines.rails[join->rail].retired && session->lines.up_count > 0)
         return WF_DENY_RETIRED;
@@ -222,7 +246,9 @@ static int believe(struct wf_talk *talk)
     int result = join_fits(session, &talk->join) == 0 ? 0 : -EALREADY;
     if (result == 0 && session->lines.per_class == 0)
         result = wf_session_expect(session, talk->join.channels);
-    if (result == 0)
+    if (result == 0 && talk->join.domain > 0)
+        wf_session_use_strand(session, talk->join.domain - 1);
+    else if (result == 0)
         result = wf_session_use_class(session, talk->join.channel / talk->join.channels);
     wf_session_unlock(session);
     return result;

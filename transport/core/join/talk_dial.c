@@ -172,7 +172,7 @@ static struct wf_talk *call_channel(struct wf_door *door, enum wf_talk_role role
     const struct wf_tuning *tuning = &sessions->world->tuning;
     struct wf_socket_options options = {.local = rail->from,
                                         .buffer_bytes = tuning->socket_buffer,
-                                        .dscp = tuning->dscp[join->channel / join->channels]};
+                                        .dscp = tuning->dscp[join->domain > 0 ? 0 : join->channel / join->channels]};
     struct sockaddr_storage to = rail->to;
     bool on_this_machine = wf_address_is_local(&to);
     snprintf(options.congestion, sizeof options.congestion, "%s",

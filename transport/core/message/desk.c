@@ -23,6 +23,8 @@ static void init_lists(struct wf_desk *desk)
         wf_list_init(&desk->todo_inbounds[traffic]);
         wf_list_init(&desk->todo_outbounds[traffic]);
     }
+    for (int domain = 0; domain < WF_DOMAINS_MAX; domain++)
+        wf_list_init(&desk->detached[domain]);
 }
 
 static uint64_t hash_connection(const struct wf_link *link)

@@ -78,6 +78,7 @@ struct wf_desk {
     struct wf_list rings;                     /* the others: as many as there are sets of rails and classes */
     struct wf_list bulk_ready[WF_CLASSES];    /* rings with connections that have something for a bulk channel */
     struct wf_list express_ready[WF_CLASSES]; /* connections with something to send on an express channel */
+    struct wf_list detached[WF_DOMAINS_MAX];  /* messages with something for device channels, by domain of the peer */
     struct wf_list todo_connections;
     struct wf_list todo_inbounds[WF_CLASSES], todo_outbounds[WF_CLASSES];
     struct wf_list backlog;                           /* opened by the peer, not accepted by the user */

@@ -77,6 +77,7 @@ struct wf_inbound {
     int refuse_status;
     uint64_t granted;   /* device memory: bytes that may come, as last told the peer; host memory: all may */
     uint64_t in_device; /* bytes that are in device memory */
+    bool detached;      /* its sender was told that all of it may come on device channels */
     bool counted;       /* in `landings` of its device */
     uint64_t burst;     /* unsolicited bytes [0, burst) */
     uint32_t block;     /* first block of the pool, or WF_NO_BLOCK */

@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "core/channel/channel.h"
+#include "core/channel/lines.h"
 #include "core/device/turn.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/desk.h"
+#include "core/message/detach.h"
 #include "core/message/inbound.h"
 #include "core/message/outbound_parts.h"
 #include "core/message/served.h"
@@ -265,7 +267,7 @@ void wf_outbound_frame(const struct wf_outbound *outbound, enum wf_frame_type ty
 void wf_outbound_allow(struct wf_outbound *outbound, uint64_t sendable)
 {
     if (!outbound->stopped)
-        outbound->connection->desk->waiting[outbound->connection->traffic] += sendable - outbound->sendable;
+        wf_outbound_wait(outbound, (int64_t)(sendable - outbound->sendable));
     outbound->sendable = sendable;
     wf_stage_out_more(outbound);
 }
@@ -276,8 +278,25 @@ static bool can_send(const struct wf_outbound *outbound)
            !outbound->stopped;
 }
 
+/* The same for one that goes on device channels. */
+static void requeue_detached(struct wf_outbound *outbound)
+{
+    struct wf_desk *desk = outbound->connection->desk;
+    bool queued = wf_link_in_list(&outbound->queue_link), can = can_send(outbound);
+    if (can && !queued)
+        wf_list_push_back(&desk->detached[outbound->detached - 1], &outbound->queue_link);
+    else if (!can && queued)
+        wf_link_remove(&outbound->queue_link);
+    if (can)
+        wf_detached_offer(outbound);
+}
+
 void wf_outbound_requeue(struct wf_outbound *outbound)
 {
+    if (outbound->detached > 0) {
+        requeue_detached(outbound);
+        return;
+    }
     bool queued = wf_link_in_list(&outbound->queue_link);
     if (!outbound->introduced)
         return;
@@ -311,14 +330,18 @@ int wf_outbound_places(const struct wf_outbound *outbound, uint64_t offset, uint
     return 1;
 }
 
-int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable)
+int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable, uint64_t domain)
 {
     if (sendable > outbound->total || outbound->kind == WF_OUTBOUND_READ)
         return -EPROTO;
     if (outbound->kind == WF_OUTBOUND_WRITE)
         return wf_outbound_landed(outbound, sendable);
+    if (sendable > outbound->granted)
+        outbound->granted = sendable;
     if (sendable > outbound->sendable)
         wf_outbound_allow(outbound, sendable);
+    if (domain > 0)
+        wf_detach(outbound, domain - 1);
     wf_outbound_requeue(outbound);
     return 0;
 }

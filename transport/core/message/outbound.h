@@ -41,7 +41,8 @@ enum wf_outbound_kind {
 
 /* Owner: session lock. */
 struct wf_outbound {
-    struct wf_link queue_link; /* connection.pending, then connection.sending while it has bytes to send */
+    struct wf_link queue_link; /* connection.pending, then connection.sending while it has bytes to send, or
+                                * wf_desk.detached */
     struct wf_link hash_link;  /* wf_desk.outbound_hash, once it has a number */
     struct wf_link todo_link;  /* wf_desk.todo_outbounds while REFUSE is to be sent */
     struct wf_link stage_link; /* wf_desk.stage_waiting while it needs a slot and none is free */
@@ -80,6 +81,9 @@ struct wf_outbound {
     uint64_t next;                  /* first byte not handed to a channel */
     uint64_t burst;                 /* bytes [0, burst) go unsolicited; 0 when it was offered */
     uint64_t sendable;              /* bytes that may be handed over: the burst, or what was granted */
+    uint64_t granted;               /* the largest grant */
+    uint32_t detached;              /* in wf_desk.detached, of this domain + 1; 0: its chunks go on other channels */
+    bool lent;                      /* detached, and a card reads its memory: it is not staged */
     uint64_t retired;               /* bytes acknowledged */
     uint64_t charge;                /* unsolicited credit it has spent */
     uint32_t unacknowledged;        /* DATA frames retained */
@@ -116,9 +120,9 @@ int wf_outbound_places(const struct wf_outbound *outbound, uint64_t offset, uint
 /* By the number that this side gave; `reply`: by the number of the peer's READ. */
 struct wf_outbound *wf_outbound_find(struct weft_connection *connection, uint64_t number, bool reply);
 
-/* GRANT: the peer takes bytes up to `sendable`; for a write: has them all. -EPROTO if that cannot be. `outbound` may be
- * gone afterwards. */
-int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable);
+/* GRANT: the peer takes bytes up to `sendable`, and on device channels of `domain` - 1 all (0: of none); for a write:
+ * has them all. -EPROTO if that cannot be. `outbound` may be gone afterwards. */
+int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable, uint64_t domain);
 /* GRANT: all bytes, `total` of them, are where they belong. As above. */
 int wf_outbound_landed(struct wf_outbound *outbound, uint64_t total);
 

@@ -19,7 +19,15 @@ static inline bool wf_outbound_is_scattered(const struct wf_outbound *outbound)
 /* Bytes from the start that channels may take. */
 static inline uint64_t wf_outbound_ready(const struct wf_outbound *outbound)
 {
-    return outbound->device && outbound->staged < outbound->sendable ? outbound->staged : outbound->sendable;
+    bool staged = outbound->device && !outbound->lent;
+    return staged && outbound->staged < outbound->sendable ? outbound->staged : outbound->sendable;
+}
+
+/* So many bytes more, or less, of it wait for a bulk channel. */
+static inline void wf_outbound_wait(struct wf_outbound *outbound, int64_t bytes)
+{
+    if (outbound->detached == 0)
+        wf_desk_wait(outbound->connection->desk, outbound->connection->traffic, bytes);
 }
 
 /* Is it small enough for one frame on the express channel? */

@@ -7,7 +7,7 @@ void wf_outbound_stop(struct wf_outbound *outbound)
 {
     if (outbound->stopped)
         return;
-    outbound->connection->desk->waiting[outbound->connection->traffic] -= outbound->sendable - outbound->next;
+    wf_outbound_wait(outbound, -(int64_t)(outbound->sendable - outbound->next));
     outbound->stopped = true;
     wf_outbound_requeue(outbound);
 }

@@ -128,7 +128,7 @@ struct wf_outbound *wf_ready_take(struct wf_outbound *outbound, uint64_t length,
     frame->offset = outbound->next;
     frame->length = (uint32_t)length;
     outbound->next += length;
-    outbound->connection->desk->waiting[outbound->connection->traffic] -= length;
+    wf_outbound_wait(outbound, -(int64_t)length);
     wf_outbound_count(outbound, 1);
     outbound->in_engine += 1;
     return outbound;

@@ -42,6 +42,9 @@ int wf_stage_out_places(const struct wf_outbound *outbound, uint64_t offset, uin
                         int max, uint64_t *covered);
 /* These bytes were acknowledged. */
 void wf_stage_out_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t length);
+/* Are these bytes, which were sent once and are to be sent again, in slots? If not, takes slots for them and queues the
+ * copies, as far as slots are free now; ask again when one has ended, or a slot came back. */
+bool wf_stage_out_again(struct wf_outbound *outbound, uint64_t offset, uint32_t length);
 /* The message ends: gives back what is left. No copy is under way. */
 void wf_stage_out_drop(struct wf_outbound *outbound);
 
@@ -66,6 +69,9 @@ bool wf_stage_in_take(struct wf_channel *channel);
 void wf_stage_in_drop(struct wf_channel *channel);
 /* The slot is full: copies it to the claimed message's place and takes over the claim. 0 or -ENOMEM. */
 int wf_stage_in_start(struct wf_channel *channel);
+/* Of a device channel: what has come of the claimed payload as fragments is copied, and more is to come. 0 or -ENOMEM.
+ */
+int wf_stage_in_land(struct wf_channel *channel);
 /* Copies [start, end) from the unexpected pool to the message's place, with a claim of its own. 0 or -ENOMEM. */
 int wf_stage_in_pooled(struct wf_inbound *inbound, uint64_t start, uint64_t end);
 

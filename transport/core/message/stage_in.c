@@ -5,6 +5,7 @@
 
 #include "core/channel/channel.h"
 #include "core/channel/half_state.h"
+#include "core/channel/payload.h"
 #include "core/channel/state.h"
 #include "core/device/device.h"
 #include "core/device/transit.h"
@@ -105,6 +106,8 @@ bool wf_stage_in_take(struct wf_channel *channel)
 
 void wf_stage_in_drop(struct wf_channel *channel)
 {
+    if (channel->payload && channel->payload->incoming)
+        wf_payload_forget(channel->payload);
     struct wf_slot *slot = wf_rx_set_slot(&channel->rx, NULL);
     if (slot)
         wf_slot_give(slot);
@@ -134,9 +137,64 @@ static struct wf_transit *begin(struct wf_inbound *inbound, uint64_t start, uint
     return transit;
 }
 
+/* --- fragments --- */
+
+static void copied(struct wf_transit *transit)
+{
+    wf_landing_copied(transit->landing);
+}
+
+static const struct wf_transit_ops landing_ops = {
+    .start = wf_stage_start, .unlocked = copied, .name = name, .ended = ended};
+
+/* A copy of the landing's pieces in device memory, or of those in host memory. 0 or -ENOMEM. */
+static int land(struct wf_channel *channel, struct wf_landing *landing, enum wf_copy_way way, uint64_t bytes)
+{
+    struct wf_inbound *inbound = channel->rx.claim;
+    struct wf_transit *transit = wf_transit_take(inbound->connection->desk->shares, inbound->device, way, &landing_ops);
+    if (!transit)
+        return -ENOMEM;
+    transit->copy.to_device = inbound->device->index;
+    transit->inbound = inbound;
+    transit->landing = landing;
+    transit->start = channel->rx.frame.offset;
+    transit->end = transit->start + bytes; /* so many: where they are, the landing says */
+    landing->copies += 1;
+    inbound->claims += 1;
+    wf_transit_queue(transit);
+    return 0;
+}
+
+int wf_stage_in_land(struct wf_channel *channel)
+{
+    struct wf_landing *landing;
+    int result;
+    while ((landing = wf_payload_land(channel->payload, &result))) {
+        if (result == 0 && landing->device_bytes > 0)
+            result = land(channel, landing, WF_COPY_PEER, landing->device_bytes);
+        if (result == 0 && landing->host_bytes > 0)
+            result = land(channel, landing, WF_COPY_IN, landing->host_bytes);
+        wf_landing_drop(landing);
+        if (result < 0)
+            break;
+    }
+    return result;
+}
+
+/* The rest of a frame of a device channel. Its copies have claims of their own. */
+static int land_last(struct wf_channel *channel)
+{
+    struct wf_inbound *inbound = channel->rx.claim;
+    int result = wf_stage_in_land(channel);
+    inbound->claims -= 1;
+    return result;
+}
+
 int wf_stage_in_start(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;
+    if (channel->payload)
+        return land_last(channel);
     uint64_t start = rx->frame.offset;
     struct wf_transit *transit = begin(rx->claim, start, start + rx->frame.length);
     if (!transit)
@@ -241,8 +299,63 @@ static int gather(const struct wf_transit *transit, uint64_t *at, struct wf_copy
     return count;
 }
 
+/* Piece `at` of the landing: of those in device memory, or of those in host memory. */
+static struct wf_copy_piece piece_at(const struct wf_transit *transit, uint32_t at)
+{
+    const struct wf_landing *landing = transit->landing;
+    if (transit->copy.way == WF_COPY_PEER)
+        return (struct wf_copy_piece){.from = landing->payload->inlet->base + landing->gathers[at].from,
+                                      .to = (void *)(uintptr_t)(landing->gathers[at].to - 1),
+                                      .bytes = landing->gathers[at].bytes};
+    return (struct wf_copy_piece){.from = landing->hosts[at].from,
+                                  .to = (void *)(uintptr_t)(landing->hosts[at].to - 1),
+                                  .bytes = landing->hosts[at].bytes};
+}
+
+/* As gather(), of the pieces from `*next` on, of which `*done` bytes were taken. */
+static int gather_landing(const struct wf_transit *transit, uint32_t *next, uint64_t *done,
+                          struct wf_copy_piece *pieces)
+{
+    const struct wf_devmem_batch *batch = &transit->landing->batch;
+    uint32_t end = transit->copy.way == WF_COPY_PEER ? batch->gather_count : batch->copy_count;
+    int count = 0;
+    while (*next < end && count < PIECES_AT_ONCE) {
+        struct wf_copy_piece piece = piece_at(transit, *next);
+        struct iovec place;
+        uint64_t covered;
+        device_places(transit, (uintptr_t)piece.to + *done, piece.bytes - *done, &place, 1, &covered);
+        pieces[count++] = (struct wf_copy_piece){
+            .to = place.iov_base, .from = (const uint8_t *)piece.from + *done, .bytes = place.iov_len};
+        *done += place.iov_len;
+        if (*done == piece.bytes) {
+            *next += 1;
+            *done = 0;
+        }
+    }
+    return count;
+}
+
+static int start_landing(struct wf_transit *transit)
+{
+    const struct wf_devices *devices = transit->device->devices;
+    struct wf_copy_piece pieces[PIECES_AT_ONCE];
+    uint32_t next = 0;
+    uint64_t done = 0;
+    int result = 0, count = gather_landing(transit, &next, &done, pieces);
+    while (count > 0 && result == 0) {
+        struct wf_copy_piece later[PIECES_AT_ONCE];
+        int more = gather_landing(transit, &next, &done, later);
+        result = devices->ops->copy_start(atomic_load(&devices->memory), &transit->copy, pieces, count, more > 0);
+        memcpy(pieces, later, (size_t)more * sizeof later[0]);
+        count = more;
+    }
+    return result;
+}
+
 int wf_stage_start(struct wf_transit *transit)
 {
+    if (transit->landing)
+        return start_landing(transit);
     const struct wf_devices *devices = transit->device->devices;
     struct wf_copy_piece pieces[PIECES_AT_ONCE];
     uint64_t at = transit->start; /* of a mark, which is in its stream already: the end, too */

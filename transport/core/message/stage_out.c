@@ -31,7 +31,7 @@ static uint64_t allowed(const struct wf_outbound *outbound)
     /* A session that fails sends nothing any more, and when it is DEAD the memory is the user's again. */
     if (desk->guard->state == WF_SESSION_FAILED || desk->guard->state == WF_SESSION_DEAD)
         return outbound->claimed;
-    if (outbound->stopped || outbound->refused || outbound->doomed || outbound->waits)
+    if (outbound->lent || outbound->stopped || outbound->refused || outbound->doomed || outbound->waits)
         return outbound->claimed;
     bool unasked = outbound->kind == WF_OUTBOUND_WRITE || wf_outbound_is_small(outbound);
     uint64_t limit = outbound->introduced ? outbound->sendable : unasked ? outbound->total : 0;
@@ -69,8 +69,17 @@ static void name(const struct wf_transit *transit, struct wf_trace_event *event)
 
 static const struct wf_transit_ops out_ops = {.start = wf_stage_start, .name = name, .ended = ended};
 
-/* One more slot, up to `limit`. */
-static bool stage_one(struct wf_outbound *outbound, uint64_t limit)
+/* Before the first slot with later bytes. Most are the last. */
+static void insert_slot(struct wf_outbound *outbound, struct wf_slot *slot)
+{
+    struct wf_link *place = &outbound->slots.head;
+    while (place->prev != &outbound->slots.head && slot_of(place->prev)->start > slot->start)
+        place = place->prev;
+    wf_link_insert_before(&slot->link, place);
+}
+
+/* A slot for bytes from `start` on, up to `limit` at most; NULL: none is free. */
+static struct wf_slot *stage_range(struct wf_outbound *outbound, uint64_t start, uint64_t limit)
 {
     struct wf_desk *desk = outbound->connection->desk;
     struct wf_slot *slot = take_slot(outbound);
@@ -80,20 +89,28 @@ static bool stage_one(struct wf_outbound *outbound, uint64_t limit)
             wf_slot_give(slot);
             wf_shares_look_again(desk->shares);
         }
-        return false;
+        return NULL;
     }
-    uint64_t bytes = limit - outbound->claimed;
-    slot->start = outbound->claimed;
+    uint64_t bytes = limit - start;
+    slot->start = start;
     slot->length = (uint32_t)(bytes < slot->pool->slot_bytes ? bytes : slot->pool->slot_bytes);
-    wf_list_push_back(&outbound->slots, &slot->link);
+    insert_slot(outbound, slot);
     transit->outbound = outbound;
     transit->slot = slot;
     transit->start = slot->start;
     transit->end = slot->start + slot->length;
-    outbound->claimed += slot->length;
     outbound->in_engine += 1;
     wf_transit_queue(transit);
-    return true;
+    return slot;
+}
+
+/* One more slot, up to `limit`. */
+static bool stage_one(struct wf_outbound *outbound, uint64_t limit)
+{
+    const struct wf_slot *slot = stage_range(outbound, outbound->claimed, limit);
+    if (slot)
+        outbound->claimed += slot->length;
+    return slot;
 }
 
 /* Is a slot worth taking? A large slot is filled to its end, or to the end of the message or its grant. */
@@ -201,6 +218,44 @@ int wf_stage_out_places(const struct wf_outbound *outbound, uint64_t offset, uin
     return count;
 }
 
+/* The first of the bytes from `at` on that no slot has, or is about to have; `*ready`: those before it are in slots.
+ * `end`: none. */
+static uint64_t first_missing(const struct wf_outbound *outbound, uint64_t at, uint64_t end, bool *ready)
+{
+    *ready = true;
+    WF_LIST_EACH (link, following, &outbound->slots) {
+        const struct wf_slot *slot = slot_of(link);
+        if (at < slot->start || at >= slot->start + slot->length)
+            continue;
+        *ready &= slot->ready;
+        at = slot->start + slot->length;
+        if (at >= end)
+            return end;
+    }
+    return at;
+}
+
+/* The start of the first slot with bytes behind `at`; `end`: there is none before. */
+static uint64_t next_slot(const struct wf_outbound *outbound, uint64_t at, uint64_t end)
+{
+    WF_LIST_EACH (link, following, &outbound->slots) {
+        if (slot_of(link)->start > at)
+            return slot_of(link)->start < end ? slot_of(link)->start : end;
+    }
+    return end;
+}
+
+bool wf_stage_out_again(struct wf_outbound *outbound, uint64_t offset, uint32_t length)
+{
+    uint64_t end = offset + length, at;
+    bool ready;
+    while ((at = first_missing(outbound, offset, end, &ready)) < end) {
+        if (!stage_range(outbound, at, next_slot(outbound, at, end)))
+            return false;
+    }
+    return ready;
+}
+
 void wf_stage_out_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t length)
 {
     uint64_t end = offset + length;
@@ -229,6 +284,8 @@ static void advance(struct wf_outbound *outbound)
 {
     WF_LIST_EACH (link, following, &outbound->slots) {
         const struct wf_slot *slot = slot_of(link);
+        if (slot->start < outbound->staged)
+            continue;
         if (slot->start > outbound->staged || !slot->ready)
             return;
         if (slot->start == outbound->staged)

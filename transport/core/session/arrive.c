@@ -10,6 +10,7 @@
 #include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
+#include "core/message/detach.h"
 #include "core/message/inbound.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
@@ -130,7 +131,9 @@ static bool promised(const struct wf_inbound *inbound, const struct wf_frame *fr
 {
     bool asked = inbound->kind == WF_INBOUND_WRITE || inbound->kind == WF_INBOUND_READING;
     if (inbound->state == WF_INBOUND_DRAINING || inbound->state == WF_INBOUND_CONFIRMING || asked)
-        return true; /* CONFIRMING: a second copy */
+        return true;       /* CONFIRMING: a second copy */
+    if (inbound->detached) /* all of it, also on other channels: what a lost device channel carried */
+        return inbound->state == WF_INBOUND_MATCHED && !inbound->parked;
     uint64_t end = frame->offset + frame->length;
     if (end <= inbound->burst)
         return true;
@@ -166,7 +169,7 @@ static void claim(struct wf_channel *channel, struct wf_inbound *inbound)
         wf_match_advance(inbound->connection);
     wf_rx_pool(rx, inbound->state == WF_INBOUND_EARLY || inbound->state == WF_INBOUND_UNMATCHED || inbound->parked);
     wf_channel_redirects(channel, false);
-    bool staged = inbound->device && !rx->pooled && rx->frame.length > 0;
+    bool staged = inbound->device && !rx->pooled && rx->frame.length > 0 && !channel->payload;
     if (inbound->state == WF_INBOUND_DRAINING) {
         unclaim(channel);
     } else if (staged && !wf_stage_in_take(channel)) {
@@ -225,6 +228,16 @@ static int outlive(struct wf_channel *channel, struct wf_channel *other, const s
     return 0;
 }
 
+/* May the payload come on this channel? A device channel is for the memory of one GPU, and for messages whose sender
+ * was told so. One that has been refused meanwhile, or has ended, is drained. */
+static bool suits_channel(const struct wf_channel *channel, const struct wf_inbound *inbound)
+{
+    if (channel->strand < 0 || !inbound || inbound->state != WF_INBOUND_MATCHED)
+        return true;
+    return inbound->detached && inbound->device &&
+           (uint32_t)inbound->device->index == wf_strand_domain((uint32_t)channel->strand);
+}
+
 static int take_data(struct wf_channel *channel, struct weft_connection *connection, const struct wf_frame *frame)
 {
     struct wf_session *session = wf_session_of(channel);
@@ -239,6 +252,8 @@ static int take_data(struct wf_channel *channel, struct weft_connection *connect
     if (result < 0)
         return result;
     wf_rx_unclaim(rx);
+    if (!suits_channel(channel, inbound))
+        return violation(session, frame, "comes on a channel for other memory");
     if (!inbound)
         return 0; /* the message has finished: the bytes are drained and acknowledged */
     if (!promised(inbound, frame))
@@ -255,6 +270,17 @@ static int take_data(struct wf_channel *channel, struct weft_connection *connect
     return 0;
 }
 
+/* A GRANT that may name a domain of the peer. */
+static int take_domain(struct wf_outbound *outbound, const struct wf_frame *frame)
+{
+    struct wf_session *session = session_of(outbound->connection);
+    if (frame->key > WF_DOMAINS_MAX || (frame->key > 0 && !(session->terms.features & WF_FEATURE_DEVICE)))
+        return -EPROTO;
+    if (frame->key > 0)
+        wf_session_use_strand(session, wf_strand_of((uint32_t)frame->key - 1, session->terms.dialer));
+    return wf_outbound_grant(outbound, frame->offset, frame->key);
+}
+
 static int take_grant(struct weft_connection *connection, const struct wf_frame *frame)
 {
     int result, done = 0;
@@ -262,7 +288,7 @@ static int take_grant(struct weft_connection *connection, const struct wf_frame 
     if (outbound && frame->base == WF_BASE_LANDED)
         done = wf_outbound_landed(outbound, frame->offset);
     else if (outbound)
-        done = wf_outbound_grant(outbound, frame->offset);
+        done = take_domain(outbound, frame);
     return done < 0 ? violation(session_of(connection), frame, "grants what was not asked for") : result;
 }
 
@@ -457,6 +483,9 @@ const struct wf_channel_ops wf_session_channel_ops = {
     .drop_claim = wf_payload_drop_claim,
     .worked_through = worked_through,
     .endpoints = endpoints,
+    .binding = wf_detached_binding,
+    .detached_places = wf_detached_places,
+    .land_part = wf_stage_in_land,
     .released = wf_outbound_released,
     .lost = wf_channel_lost,
 };

@@ -3,10 +3,12 @@
 
 #include "core/channel/batch.h"
 #include "core/channel/half_state.h"
+#include "core/channel/payload.h"
 #include "core/channel/state.h"
 #include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
+#include "core/message/detach.h"
 #include "core/message/inbound.h"
 #include "core/message/outbound.h"
 #include "core/message/ready.h"
@@ -15,6 +17,7 @@
 #include "core/session/resend.h"
 #include "core/session/session.h"
 #include "core/session/spread_plan.h"
+#include "core/session/traffic.h"
 
 /* --- frames that are not counted: absolute totals and probes --- */
 
@@ -83,6 +86,18 @@ static bool connection_frame(struct weft_connection *connection, struct wf_frame
     return true;
 }
 
+/* What GRANT says of device channels: the domain + 1 on whose channels all of the message may come; 0: on none. */
+static uint64_t domain_of(struct wf_inbound *inbound)
+{
+    struct wf_session *session = wf_session_at(inbound->connection->desk);
+    bool may = inbound->device && inbound->kind == WF_INBOUND_MESSAGE && inbound->state == WF_INBOUND_MATCHED &&
+               inbound->connection->traffic == 0 && !inbound->parked;
+    if (!may || !wf_session_reach(session, inbound->device->index))
+        return 0;
+    inbound->detached = true;
+    return (uint64_t)inbound->device->index + 1;
+}
+
 static bool inbound_frame(struct wf_inbound *inbound, struct wf_frame *frame)
 {
     uint8_t flags = inbound->kind == WF_INBOUND_READING ? 0 : WF_FLAG_PEER;
@@ -98,6 +113,7 @@ static bool inbound_frame(struct wf_inbound *inbound, struct wf_frame *frame)
         inbound->grant_due = false;
         frame->type = WF_GRANT;
         frame->offset = inbound->granted = wf_stage_in_limit(inbound);
+        frame->key = domain_of(inbound);
         if (inbound->state == WF_INBOUND_CONFIRMING && inbound->kind == WF_INBOUND_MESSAGE)
             frame->base = WF_BASE_LANDED;
     } else {
@@ -247,6 +263,29 @@ static void fill_bulk(struct wf_channel *channel)
     }
 }
 
+static void fill_device(struct wf_channel *channel)
+{
+    struct wf_session *session = wf_session_of(channel);
+    struct wf_frame frame;
+    uint64_t bytes = 0;
+    wf_channel_set_idle(channel, false); /* what it leaves is offered to others */
+    while (wf_batch_has_room(channel) && bytes < session->guard.world->tuning.call) {
+        struct wf_outbound *outbound = wf_detached_next(&session->desk, channel, &frame);
+        if (!outbound)
+            break;
+        bytes += frame.length;
+        wf_batch_add_sequenced(channel, &frame, outbound);
+    }
+    if (bytes > 0)
+        wf_detached_pass_on(&session->desk, channel);
+}
+
+/* Does this side send payload on the channel? */
+static bool sends_payload(const struct wf_channel *channel)
+{
+    return channel->strand >= 0 && channel->payload && !channel->payload->incoming;
+}
+
 /* Is a stray to be sent on a channel of the group, or does the session close? Then any pair of rails will do. */
 static bool any_pair_will_do(const struct wf_session *session, int group)
 {
@@ -297,7 +336,14 @@ uint64_t wf_session_pairs(const struct wf_session *session, int group)
 
 static bool has_work(const struct wf_channel *channel)
 {
+    if (channel->strand >= 0)
+        return sends_payload(channel) && wf_detached_any(&wf_session_of(channel)->desk, channel);
     return wf_session_pairs(wf_session_of(channel), channel->group) >> channel->rail & 1;
+}
+
+bool wf_channel_has_offers(const struct wf_channel *channel)
+{
+    return channel->strand >= 0 ? has_work(channel) : wf_session_wants(wf_session_of(channel), channel->group);
 }
 
 bool wf_channel_wants(const struct wf_channel *channel)
@@ -330,6 +376,10 @@ bool wf_channel_fill(struct wf_channel *channel)
         wf_batch_add(channel, &frame, NULL);
     if (session->guard.state == WF_SESSION_UP && channel->kind == WF_CHANNEL_EXPRESS)
         fill_express(channel);
+    else if (channel->strand >= 0 && session->guard.state == WF_SESSION_UP && sends_payload(channel))
+        fill_device(channel);
+    else if (channel->strand >= 0)
+        ; /* acknowledgements only */
     else if (session->guard.state == WF_SESSION_UP)
         fill_bulk(channel);
     if (tx->bye_due && tx->frame_count < WF_BATCH_FRAMES) {

@@ -17,6 +17,8 @@ struct wf_session;
  * channel? True also if the window does not let it go now. */
 bool wf_session_wants(const struct wf_session *session, int group);
 bool wf_channel_wants(const struct wf_channel *channel);
+/* Is there anything that the channel would be offered? */
+bool wf_channel_has_offers(const struct wf_channel *channel);
 /* The pairs of rails whose channels of this group there is something for, as bits. */
 uint64_t wf_session_pairs(const struct wf_session *session, int group);
 /* Nothing is to be sent: marks the send half as idle, so that new work kicks its worker. Returns false. */

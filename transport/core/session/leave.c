@@ -2,7 +2,9 @@
 
 #include "core/channel/batch.h"
 #include "core/channel/channel.h"
+#include "core/channel/half_state.h"
 #include "core/channel/ops.h"
+#include "core/channel/payload.h"
 #include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/session/loss.h"
@@ -16,6 +18,12 @@ static bool quiet(struct wf_worker *worker, struct wf_op *op)
     return !op->posted;
 }
 
+/* Does one of these halves drive the payload stream? */
+static bool drives_payload(const struct wf_channel *channel, bool tx, bool rx)
+{
+    return channel->payload && (channel->payload->incoming ? rx : tx);
+}
+
 /* The halves of `worker` are quiet: detaches the descriptor from the engine; closes it if both halves are detached. */
 static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx, bool rx)
 {
@@ -24,6 +32,8 @@ static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx
     void *host = session->guard.world->engine_host;
     if ((tx && channel->tx.started) || (rx && channel->rx.started))
         ops->detach(worker->engine, channel->fd);
+    if (drives_payload(channel, tx, rx) && channel->payload->started)
+        ops->detach(worker->engine, channel->payload->fd);
     wf_session_lock(session);
     if (tx)
         wf_channel_release_batch(channel);
@@ -42,8 +52,14 @@ static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx
         if (killed) /* bytes in the kernel must not reach the peer any more */
             ops->kill(host, channel->fd);
         ops->close_fd(host, channel->fd);
+        if (killed && channel->payload)
+            ops->kill(host, channel->payload->fd);
     }
     wf_session_lock(session);
+    if (last && channel->payload) {
+        wf_payload_release(channel->payload);
+        wf_channel_set_payload(channel, NULL);
+    }
     if (last)
         wf_channel_gone(channel);
     for (int i = 0; i < tx + rx; i++)
@@ -60,9 +76,14 @@ void wf_channel_let_go(struct wf_channel *channel, struct wf_worker *worker)
     bool rx = channel->rx.worker == worker && !channel->rx.detached;
     if (!tx && !rx)
         return;
+    struct wf_payload *payload = drives_payload(channel, tx, false) ? channel->payload : NULL;
     bool tx_quiet = !tx || quiet(worker, &channel->tx.op), rx_quiet = !rx || quiet(worker, &channel->rx.op);
+    bool payload_quiet = !payload || quiet(worker, &payload->op);
     if (!tx_quiet && channel->kill && world->tuning.zero_copy)
         worker->engine->ops->kill(world->engine_host, channel->fd); /* else it holds memory until the peer reads */
+    if (!payload_quiet && channel->kill)
+        worker->engine->ops->kill(world->engine_host, payload->fd);
+    tx_quiet &= payload_quiet;
     if (!tx_quiet || !rx_quiet)
         return; /* the cancelled operations come back through poll, then this is called again */
     if (rx)

@@ -15,6 +15,7 @@
 #include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
+#include "core/message/detach.h"
 #include "core/session/resend.h"
 #include "core/session/session.h"
 #include "core/session/traffic.h"
@@ -131,6 +132,8 @@ void wf_channel_lost(struct wf_channel *channel, int code, const char *doing)
     WF_REACHED_IF(session->guard.state == WF_SESSION_CLOSING, "channel CLOSING: error");
     wf_channel_doom(channel);
     wf_channel_sink(channel);
+    if (channel->strand >= 0)
+        wf_detached_review(&session->desk, channel->strand);
     wf_spread_note(channel);
     wf_session_pace(session, channel->traffic);
     if (carries(session))
@@ -179,7 +182,7 @@ void wf_session_place_free(struct wf_session *session)
 bool wf_rail_is_up(const struct wf_session *session, int rail)
 {
     WF_LINES_EACH (channel, &session->lines) {
-        if (channel->up && channel->rail == rail)
+        if (channel->up && channel->rail == rail && channel->strand < 0)
             return true;
     }
     return false;
@@ -188,7 +191,7 @@ bool wf_rail_is_up(const struct wf_session *session, int rail)
 static bool other_rail_up(const struct wf_session *session, int rail)
 {
     WF_LINES_EACH (channel, &session->lines) {
-        if (channel->up && channel->rail != rail)
+        if (channel->up && channel->rail != rail && channel->strand < 0)
             return true;
     }
     return false;

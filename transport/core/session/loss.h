@@ -23,7 +23,8 @@ struct wf_loss {
     bool place_wanted;                  /* a channel waits until another channel ends its claim on the same bytes */
     struct wf_log_limit lost_log;
     struct wf_spread *spreads[WF_CLASSES]; /* NULL: the class is not in use */
-    unsigned planned;                      /* dialer: classes whose channels are planned, as bits; the door's thread */
+    unsigned planned;                      /* dialer: classes whose channels are planned, as bits; the door's thread, */
+    uint32_t strands_planned;              /* and strands */
 };
 
 /* The object is zeroed before init. fini accepts a zeroed object. */

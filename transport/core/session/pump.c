@@ -3,6 +3,7 @@
 
 #include "core/channel/batch.h"
 #include "core/channel/half_state.h"
+#include "core/channel/payload.h"
 #include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
@@ -82,7 +83,7 @@ static unsigned decide_tx(struct wf_channel *channel)
     if (channel->kill || finished(channel))
         return ACT_LEAVE;
     unsigned actions = tx->started ? 0 : ACT_START;
-    if (tx->op.posted || tx->shut)
+    if (wf_tx_is_busy(tx) || tx->shut)
         return actions;
     if (wf_channel_wants(channel) ? wf_channel_fill(channel) : wf_channel_rest(channel))
         return actions | ACT_SEND;
@@ -159,6 +160,16 @@ static void look_at_receivers(struct round *round)
 
 /* --- actions, no lock held --- */
 
+static int attach_payload(struct wf_channel *channel, struct wf_worker *worker)
+{
+    int result = worker->engine->ops->attach(worker->engine, channel->payload->fd);
+    if (result < 0)
+        worker->engine->ops->detach(worker->engine, channel->fd);
+    else
+        wf_payload_started(channel->payload);
+    return result;
+}
+
 /* Makes the descriptor known to the worker's engine, and posts the first receive, for the halves of this worker that
  * have not started. */
 static int start(struct wf_channel *channel, struct wf_worker *worker)
@@ -168,6 +179,8 @@ static int start(struct wf_channel *channel, struct wf_worker *worker)
     if (!tx && !rx) /* the other half's turn was first */
         return 0;
     int result = worker->engine->ops->attach(worker->engine, channel->fd);
+    if (result == 0 && channel->payload && (channel->payload->incoming ? rx : tx))
+        result = attach_payload(channel, worker);
     if (tx)
         wf_tx_started(&channel->tx, result == 0);
     if (result < 0) {
@@ -240,6 +253,7 @@ static void release(struct round *round)
 static void choose(struct round *round)
 {
     unsigned classes = round->session->lines.classes;
+    look_at_due(round, WF_CHANNEL_DEVICE);
     look_at_due(round, WF_CHANNEL_BULK);
     WF_CLASSES_EACH (traffic, classes) {
         offer(round, wf_group(traffic, WF_CHANNEL_BULK));
@@ -257,6 +271,7 @@ static void pump(struct wf_session *session, struct wf_worker *worker)
     struct round round = {.session = session, .worker = worker, .roster = wf_lines_roster(&session->lines, worker)};
     wf_list_init(&round.senders[WF_CHANNEL_EXPRESS]);
     wf_list_init(&round.senders[WF_CHANNEL_BULK]);
+    wf_list_init(&round.senders[WF_CHANNEL_DEVICE]);
     wf_list_init(&round.receivers);
     release(&round);
     wf_stage_out_retry(&session->desk);
@@ -269,6 +284,7 @@ static void pump(struct wf_session *session, struct wf_worker *worker)
     wf_session_unlock(session);
     act(&round, WF_CHANNEL_EXPRESS); /* these send first */
     act(&round, WF_CHANNEL_BULK);
+    act(&round, WF_CHANNEL_DEVICE);
     struct wf_link *link;
     while ((link = wf_list_pop_front(&round.receivers)))
         act_as_receiver(WF_CONTAINER(link, struct wf_channel, rx.round_link), worker);

@@ -10,6 +10,7 @@
 #include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
+#include "core/message/detach.h"
 #include "core/message/outbound.h"
 #include "core/message/ready.h"
 #include "core/session/fill.h"
@@ -43,10 +44,16 @@ static int make_room(struct wf_strays *strays, uint32_t more)
     return 0;
 }
 
+/* The group whose channels carry the strays of the channel: those of a device channel go on bulk channels. */
+static int strays_group(const struct wf_channel *channel)
+{
+    return channel->strand >= 0 ? wf_group(0, WF_CHANNEL_BULK) : channel->group;
+}
+
 int wf_resend_take_over(struct wf_channel *channel)
 {
     struct wf_session *session = wf_session_of(channel);
-    struct wf_strays *strays = &session->loss.strays[channel->group];
+    struct wf_strays *strays = &session->loss.strays[strays_group(channel)];
     struct wf_tx *tx = &channel->tx;
     if (make_room(strays, (uint32_t)(tx->window.spent_frames - tx->acknowledged)) < 0)
         return -ENOMEM;
@@ -82,7 +89,7 @@ void wf_resend_acknowledge(struct wf_session *session, uint32_t channel, uint32_
     const struct wf_channel *lost = session->lines.channels[channel];
     if (!lost)
         return;
-    struct wf_strays *strays = &session->loss.strays[lost->group];
+    struct wf_strays *strays = &session->loss.strays[strays_group(lost)];
     /* The count cannot grow meanwhile: the end of a message loses no channel. */
     for (uint32_t i = 0; i < strays->count; i++) {
         struct wf_stray *stray = stray_at(strays, i);
@@ -141,6 +148,8 @@ static bool fits(struct wf_channel *channel, const struct wf_retained *retained)
         return false;
     if (!retained->outbound)
         return true;
+    if (length > 0 && !wf_detached_is_staged(retained->outbound, retained->frame.offset, retained->frame.length))
+        return false; /* it was sent from device memory */
     if (wf_ready_fitting(channel, retained->outbound, retained->frame.offset, length) < length)
         return false;
     return channel->kind != WF_CHANNEL_BULK || wf_spread_suits(channel, wf_session_waiting(channel), length);
@@ -190,7 +199,7 @@ int wf_channel_acknowledge(struct wf_channel *channel, uint64_t disposed)
     while (wf_tx_next_retired(channel, disposed, &retained))
         retire(session, &retained);
     wf_tx_note_rate(channel, before);
-    wf_channel_reopened(channel, wf_session_wants(session, channel->group));
+    wf_channel_reopened(channel, wf_channel_has_offers(channel));
     wf_spread_note(channel);
     return 0;
 }

@@ -61,6 +61,12 @@ static inline uint32_t wf_route_dial(struct wf_route *route)
     return redial->incarnation;
 }
 
+/* No attempt is of any use. Session lock. */
+static inline void wf_route_given_up(struct wf_route *route)
+{
+    route->redial.at_ns = WF_NEVER;
+}
+
 /* The attempt is over, whatever came of it. Session lock. */
 static inline void wf_route_dialled(struct wf_route *route)
 {

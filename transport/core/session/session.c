@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cards/cards.h"
+#include "core/channel/payload.h"
 #include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
@@ -227,7 +229,7 @@ void wf_session_hello(const struct wf_sessions *sessions, const struct wf_hello 
     memset(hello, 0, sizeof *hello);
     hello->version_min = hello->version_max = WF_PROTOCOL_VERSION;
     hello->features = WF_FEATURE_RAILS | WF_FEATURE_GREETING | WF_FEATURE_MATCHING | WF_FEATURE_CLASSES |
-                      (tuning->encrypt ? WF_FEATURE_ENCRYPT : 0);
+                      (tuning->encrypt ? WF_FEATURE_ENCRYPT : 0) | (tuning->devmem ? WF_FEATURE_DEVICE : 0);
     hello->boot_nonce = sessions->world->boot_nonce;
     hello->limits = (struct wf_limits){.chunk = tuning->chunk,
                                        .eager = tuning->eager,
@@ -426,15 +428,22 @@ int wf_session_join(struct wf_session *session, const struct wf_join *join, uint
         return -ENOMEM;
     wf_session_lock(session);
     bool open = session->guard.state == WF_SESSION_JOINING || session->guard.state == WF_SESSION_UP;
+    struct wf_payload *payload = NULL;
+    if (open && join->kind == WF_CHANNEL_DEVICE) {
+        payload = wf_payload_unpark(&session->lines, join->channel, join->incarnation);
+        open = payload != NULL;
+    }
     if (open && fresh) {
         enter(session, fresh);
     } else if (open) {
         restart(wf_route_of(channel), join->incarnation);
-        bool again = channel->traffic == 0 || join->incarnation > 2; /* else it was only planned before */
+        bool planned = channel->traffic > 0 || channel->strand >= 0; /* before it was joined for the first time */
+        bool again = !planned || join->incarnation > 2;
         wf_log(&session->guard.world->log, WF_LOG_INFO, "rail %s to %s: channel %u is joined%s",
                session->lines.rails[channel->rail].name, session->peer.name, channel->id, again ? " again" : "");
     }
     if (open) {
+        wf_channel_set_payload(channel, payload);
         wf_window_grant(&channel->tx.window, granted_frames, granted_bytes);
         channel_up(session, channel, fd);
     }
@@ -442,6 +451,44 @@ int wf_session_join(struct wf_session *session, const struct wf_join *join, uint
     if (!open && fresh)
         discard(fresh);
     return open ? 0 : -EALREADY;
+}
+
+int wf_session_may_park(struct wf_session *session)
+{
+    wf_session_lock(session);
+    bool open = session->guard.state == WF_SESSION_JOINING || session->guard.state == WF_SESSION_UP;
+    wf_session_unlock(session);
+    return open ? 0 : -EALREADY;
+}
+
+/* The inlet that payload of the strand comes to on the rail; NULL: it goes out. */
+static struct wf_inlet *inlet_of(const struct wf_session *session, const struct wf_join *join)
+{
+    uint32_t strand = join->domain - 1;
+    bool comes = wf_strand_to_acceptor(strand) != session->terms.dialer;
+    return comes ? wf_cards_inlet(session->sessions->cards, session->lines.rails[join->rail].local,
+                                  (int)wf_strand_domain(strand))
+                 : NULL;
+}
+
+int wf_session_park(struct wf_session *session, const struct wf_join *join, int fd, struct wf_status *status)
+{
+    struct wf_cards *cards = session->sessions->cards;
+    struct wf_inlet *inlet = inlet_of(session, join);
+    void *rule = NULL;
+    int result = inlet ? wf_cards_steer(cards, inlet, fd, &rule, status) : 0;
+    if (result < 0)
+        return result;
+    struct wf_payload *payload = wf_payload_create(&session->lines, cards, join, fd, inlet, rule);
+    if (!payload) {
+        if (inlet)
+            wf_cards_unsteer(cards, inlet, rule);
+        return wf_fail(status, -ENOMEM, "no memory");
+    }
+    wf_session_lock(session);
+    wf_payload_park(payload);
+    wf_session_unlock(session);
+    return 0;
 }
 
 void wf_session_called(struct wf_session *session)

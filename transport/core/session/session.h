@@ -81,6 +81,12 @@ int wf_session_may_join(struct wf_session *session, const struct wf_join *join);
 int wf_session_join(struct wf_session *session, const struct wf_join *join, uint64_t granted_frames,
                     uint64_t granted_bytes, int fd);
 
+/* May the payload stream of a channel come to rest here? 0, or -EALREADY: the session takes no more. No lock. */
+int wf_session_may_park(struct wf_session *session);
+/* The payload stream of a device channel has proved itself on `fd`: leads it to the GPU if payload comes on it, and
+ * keeps it for the channel. 0, or a negative errno with its reason; then `fd` is still the caller's. No lock. */
+int wf_session_park(struct wf_session *session, const struct wf_join *join, int fd, struct wf_status *status);
+
 /* The dialer's first attempt at a channel has failed: the channel counts as lost. It is dialled again, and DOWN tells
  * the peer. The session is UP if no other channel is to come and one is up. 0 or -ENOMEM. No lock. */
 int wf_session_miss(struct wf_session *session, const struct wf_join *join, int code);

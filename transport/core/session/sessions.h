@@ -12,6 +12,7 @@
 #include "core/request/lobby.h"
 #include "wire/hello.h"
 
+struct wf_cards;
 struct wf_crew;
 struct wf_devices;
 struct wf_endpoints;
@@ -37,6 +38,7 @@ struct wf_sessions {
     struct wf_rails *rails;
     struct wf_crew *crew;
     struct wf_devices *devices;
+    struct wf_cards *cards;
     struct wf_registry *registry;
     struct wf_waiting *waiting;
     struct wf_endpoints *endpoints;

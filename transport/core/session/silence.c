@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/channel/payload.h"
 #include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/session/loss.h"
@@ -41,6 +42,21 @@ bool wf_channel_is_unproven(const struct wf_channel *channel)
     return channel->incarnation > 1 && bytes_come(channel) == 0;
 }
 
+/* Of the stream, or of both where payload goes out on a second one. */
+static bool read_progress(const struct wf_channel *channel, const struct wf_world *world, struct wf_progress *progress)
+{
+    struct wf_progress payload;
+    if (world->engine_ops->progress(world->engine_host, channel->fd, progress) < 0)
+        return false;
+    if (!channel->payload || channel->payload->incoming ||
+        world->engine_ops->progress(world->engine_host, channel->payload->fd, &payload) < 0)
+        return true;
+    progress->acknowledged += payload.acknowledged;
+    progress->pending += payload.pending;
+    progress->unsent += payload.unsent;
+    return true;
+}
+
 /* Looks at the bytes that a channel has moved since the last look. Returns whether bytes of the peer have come. */
 static bool take_pulse(struct wf_channel *channel)
 {
@@ -52,7 +68,7 @@ static bool take_pulse(struct wf_channel *channel)
     pulse->heard = heard;
     if (pulse->asked || tx->acknowledged != tx->window.spent_frames || !tx->idle) {
         struct wf_progress progress;
-        bool known = world->engine_ops->progress(world->engine_host, channel->fd, &progress) == 0;
+        bool known = read_progress(channel, world, &progress);
         waits |= known && progress.pending > 0;
         on_their_way |= known && progress.pending > progress.unsent;
         moved |= known && progress.acknowledged != pulse->acknowledged;

@@ -42,7 +42,7 @@ static int take_state(struct wf_session *session, const struct wf_frame *frame)
         return 0;
     }
     wf_window_grant(&channel->tx.window, frame->total, frame->base);
-    wf_channel_reopened(channel, wf_session_wants(session, channel->group));
+    wf_channel_reopened(channel, wf_channel_has_offers(channel));
     bool news = channel->tx.moved || frame->offset > channel->tx.acknowledged;
     return news ? wf_channel_acknowledge(channel, frame->offset) : 0;
 }

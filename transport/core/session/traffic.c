@@ -2,7 +2,9 @@
 
 #include <errno.h>
 
+#include "core/cards/cards.h"
 #include "core/channel/state.h"
+#include "core/ground/reached.h"
 #include "core/session/loss.h"
 
 #define EXPRESS_PART 8   /* the express channels have one part in so many of a class's rate */
@@ -42,6 +44,66 @@ static int plan(struct wf_session *session, unsigned traffic)
     return result;
 }
 
+/* --- strands in use --- */
+
+void wf_session_use_strand(struct wf_session *session, uint32_t strand)
+{
+    if (session->lines.strands_used >> strand & 1 || !(session->terms.features & WF_FEATURE_DEVICE))
+        return;
+    WF_REACHED("session UP: a strand comes into use");
+    wf_lines_use_strand(&session->lines, (int)strand);
+    wf_guard_visit(&session->guard, 0);
+}
+
+bool wf_session_reach(struct wf_session *session, int device)
+{
+    if (!(session->terms.features & WF_FEATURE_DEVICE) || device >= WF_DOMAINS_MAX ||
+        !wf_cards_reach(session->sessions->cards, device))
+        return false;
+    wf_session_use_strand(session, wf_strand_of((uint32_t)device, !session->terms.dialer));
+    return true;
+}
+
+/* Could a channel of the strand run on the rail? Of the peer's side only the peer knows. */
+static bool may_reach(const struct wf_session *session, uint32_t strand, int rail)
+{
+    int local = session->lines.rails[rail].local;
+    return wf_strand_to_acceptor(strand) ||
+           wf_cards_inlet(session->sessions->cards, local, (int)wf_strand_domain(strand));
+}
+
+static int plan_strand(struct wf_session *session, uint32_t strand)
+{
+    int per_rail = 1 + (int)session->guard.world->tuning.channels, per_class = session->lines.per_class;
+    int result = 0;
+    for (int i = 0; i < per_class && result == 0; i++) {
+        uint32_t id = (WF_CLASSES + strand) * (uint32_t)per_class + (uint32_t)i;
+        struct wf_join join = {.channel = id,
+                               .incarnation = 1,
+                               .kind = WF_CHANNEL_DEVICE,
+                               .rail = (uint8_t)(i / per_rail),
+                               .domain = strand + 1};
+        if (i % per_rail > 0 && !session->lines.channels[id] && may_reach(session, strand, join.rail))
+            result = wf_session_plan(session, &join);
+    }
+    return result;
+}
+
+/* As wf_session_plan_classes(). */
+static int64_t plan_strands(struct wf_session *session, int64_t now_ns)
+{
+    wf_session_lock(session);
+    uint32_t due = session->lines.strands_used & ~session->loss.strands_planned;
+    wf_session_unlock(session);
+    for (; due != 0; due &= due - 1) {
+        uint32_t strand = (uint32_t)__builtin_ctz(due);
+        if (plan_strand(session, strand) < 0)
+            return now_ns + WF_NS_PER_S;
+        session->loss.strands_planned |= UINT32_C(1) << strand;
+    }
+    return WF_NEVER;
+}
+
 int64_t wf_session_plan_classes(struct wf_session *session, int64_t now_ns)
 {
     wf_session_lock(session);
@@ -52,7 +114,7 @@ int64_t wf_session_plan_classes(struct wf_session *session, int64_t now_ns)
             return now_ns + WF_NS_PER_S;
         session->loss.planned |= 1u << traffic;
     }
-    return WF_NEVER;
+    return plan_strands(session, now_ns);
 }
 
 /* --- rates --- */

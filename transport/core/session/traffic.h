@@ -13,8 +13,13 @@
 /* The class is in use from now on. 0; -ENOTSUP: the peer knows no classes above 0; -ENOMEM. Session lock held. */
 int wf_session_use_class(struct wf_session *session, unsigned traffic);
 
-/* Dialer: plans the channels of classes that have come into use. Returns when to call again; WF_NEVER unless memory is
- * short. The door's thread, no lock held. */
+/* The strand is in use from now on: the dialer dials its channels. Session lock held. */
+void wf_session_use_strand(struct wf_session *session, uint32_t strand);
+/* Can device channels bring payload to this GPU? Then its strand is in use from now on. Session lock held. */
+bool wf_session_reach(struct wf_session *session, int device);
+
+/* Dialer: plans the channels of classes and strands that have come into use. Returns when to call again; WF_NEVER
+ * unless memory is short. The door's thread, no lock held. */
 int64_t wf_session_plan_classes(struct wf_session *session, int64_t now_ns);
 
 /* Bytes of the classes that the bulk channel carries which may be sent and that no channel has taken. Session lock

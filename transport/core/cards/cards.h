@@ -1,0 +1,103 @@
+/*
+ * cards.h: which network cards read and write the memory of which GPUs (device-memory TCP), and what was set up for it.
+ *
+ * An inlet is memory of one GPU that one card writes the payload of streams to. A loan is registered memory that one
+ * card reads. Both are made where a call may wait for drivers (weft_register()), and last until the memory is
+ * deregistered, or the context ends.
+ */
+#ifndef WF_CORE_CARDS_CARDS_H
+#define WF_CORE_CARDS_CARDS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "core/ground/world.h"
+#include "mem/memory.h"
+#include "wire/hello.h"
+
+/* GPU memory that is bound to a receive queue of a card. Written before others see it. */
+struct wf_inlet {
+    void *handle;  /* of wf_card_ops */
+    uint8_t *base; /* in GPU memory; fragments are offsets from here */
+    uint64_t bytes;
+    uint32_t binding;         /* of the dma-buf, as control messages name it */
+    uint32_t buffer_bytes;    /* a fragment has this much or less, and takes as much of the memory */
+    _Atomic uint32_t streams; /* that are led to it now */
+};
+
+/* Registered memory, as one card knows it. */
+struct wf_loan {
+    void *handle;     /* of wf_card_ops; NULL: the card does not know it */
+    uint32_t binding; /* for wf_op.binding */
+    uint64_t offset;  /* of the registration's first byte in the dma-buf */
+};
+
+/* A card, and a GPU that is in use. */
+struct wf_card_way {
+    const char *interface;
+    uint64_t rate; /* of the card, in bytes a second; 0: unknown */
+    const struct wf_memory_ops *ops;
+    struct wf_memory *memory;
+    int device;
+};
+
+/* What drivers and kernel do; the tests have cards of their own. All may wait for them, and return 0 or a negative
+ * errno with one line in `status`. */
+struct wf_card_ops {
+    /* Memory of the GPU for the payload that the card receives. -EOPNOTSUPP: this card or kernel never can. */
+    int (*open)(void *host, const struct wf_card_way *way, struct wf_inlet *inlet, struct wf_status *status);
+    /* No stream is led to it any more. */
+    void (*close)(void *host, struct wf_inlet *inlet);
+    /* Leads the payload of a connected stream to the inlet, from now on; `fd` is only to be looked at. */
+    int (*steer)(void *host, struct wf_inlet *inlet, int fd, void **rule, struct wf_status *status);
+    /* The stream is about to be closed. */
+    void (*unsteer)(void *host, struct wf_inlet *inlet, void *rule);
+    /* Makes memory of the GPU known to the card for sends. */
+    int (*lend)(void *host, const struct wf_card_way *way, const void *base, uint64_t bytes, struct wf_loan *loan,
+                struct wf_status *status);
+    void (*take_back)(void *host, struct wf_loan *loan);
+};
+
+struct wf_card_pair;
+
+/* Owner: the context. */
+struct wf_cards {
+    struct wf_world *world;
+    const struct wf_card_ops *ops; /* NULL: device memory never goes this way */
+    void *host;
+    bool required; /* setting devmem: it is an error where no card can */
+    int rail_count;
+    char interfaces[WF_RAILS_MAX][32]; /* of the rails; "": the rail has none */
+    uint64_t rates[WF_RAILS_MAX];      /* as wf_card_way.rate */
+    pthread_mutex_t lock;              /* of opening: one at a time */
+    struct wf_card_pair *_Atomic pairs[WF_RAILS_MAX][WF_DOMAINS_MAX];
+};
+
+void wf_cards_init(struct wf_cards *cards, struct wf_world *world, const struct wf_card_ops *ops, void *host);
+/* No stream is led to an inlet, and no loan is left. */
+void wf_cards_fini(struct wf_cards *cards);
+
+/* The GPU is in use from now on: opens an inlet on each rail whose card can. May wait. 0; a failure only where
+ * `required`. */
+int wf_cards_use(struct wf_cards *cards, const struct wf_memory_ops *ops, struct wf_memory *memory, int device,
+                 struct wf_status *status);
+
+/* The inlet of a rail of this side for a GPU; NULL: there is none. Never waits. */
+struct wf_inlet *wf_cards_inlet(const struct wf_cards *cards, int rail, int device);
+/* Has any rail one? */
+bool wf_cards_reach(const struct wf_cards *cards, int device);
+
+/* Leads a stream to the inlet, and away again. 0 or a negative errno. */
+int wf_cards_steer(struct wf_cards *cards, struct wf_inlet *inlet, int fd, void **rule, struct wf_status *status);
+void wf_cards_unsteer(struct wf_cards *cards, struct wf_inlet *inlet, void *rule);
+
+/* Makes memory of a GPU known to the cards of all rails that have an inlet for it and take it: `loans`, by rail, from
+ * malloc(), or NULL. Returns the rails, as bits. May wait. */
+uint64_t wf_cards_lend(struct wf_cards *cards, const struct wf_memory_ops *ops, struct wf_memory *memory, int device,
+                       const void *base, uint64_t bytes, struct wf_loan **loans);
+void wf_cards_take_back(struct wf_cards *cards, struct wf_loan *loans);
+
+#endif
