@@ -187,7 +187,9 @@ static int check_position(struct wf_channel *channel, const struct wf_frame *fra
     uint64_t position;
     if (frame->type != WF_DATA || !channel->payload)
         return 0;
-    if (frame->data_off != WF_DETACHED_BYTES || frame->length == 0 || !channel->payload->incoming)
+    /* The scratch has room for a chunk, also where the payload is only drained; no sum is made of fragments. */
+    if (frame->data_off != WF_DETACHED_BYTES || frame->length == 0 || !channel->payload->incoming ||
+        frame->length > channel->lines->guard->world->tuning.chunk || (frame->flags & WF_FLAG_CRC))
         return -EPROTO;
     if (wf_frame_decode_position(channel->rx.buffer + channel->rx.start, &position) < 0)
         return damaged(channel, "a damaged position");

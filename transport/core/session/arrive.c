@@ -229,12 +229,14 @@ static int outlive(struct wf_channel *channel, struct wf_channel *other, const s
 }
 
 /* May the payload come on this channel? A device channel is for the memory of one GPU, and for messages whose sender
- * was told so. One that has been refused meanwhile, or has ended, is drained. */
+ * was told so: what is not matched yet could end in host memory, where fragments cannot go. One that has been refused
+ * meanwhile, or has ended, is drained. */
 static bool suits_channel(const struct wf_channel *channel, const struct wf_inbound *inbound)
 {
-    if (channel->strand < 0 || !inbound || inbound->state != WF_INBOUND_MATCHED)
+    if (channel->strand < 0 || !inbound || inbound->state == WF_INBOUND_DRAINING ||
+        inbound->state == WF_INBOUND_CONFIRMING)
         return true;
-    return inbound->detached && inbound->device &&
+    return inbound->state == WF_INBOUND_MATCHED && inbound->detached && inbound->device &&
            (uint32_t)inbound->device->index == wf_strand_domain((uint32_t)channel->strand);
 }
 
