@@ -256,6 +256,13 @@ bool wf_stage_out_again(struct wf_outbound *outbound, uint64_t offset, uint32_t 
     return ready;
 }
 
+/* Bytes that went from the message's own memory may be acknowledged while a copy to the slot is still under way. */
+static void give_if_over(struct wf_slot *slot)
+{
+    if (slot->ready && slot->retired == slot->length)
+        wf_slot_give(slot);
+}
+
 void wf_stage_out_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t length)
 {
     uint64_t end = offset + length;
@@ -266,8 +273,7 @@ void wf_stage_out_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t
         if (first >= last)
             continue;
         slot->retired += (uint32_t)(last - first);
-        if (slot->retired == slot->length)
-            wf_slot_give(slot);
+        give_if_over(slot);
     }
 }
 
@@ -284,12 +290,12 @@ static void advance(struct wf_outbound *outbound)
 {
     WF_LIST_EACH (link, following, &outbound->slots) {
         const struct wf_slot *slot = slot_of(link);
-        if (slot->start < outbound->staged)
+        uint64_t end = slot->start + slot->length;
+        if (end <= outbound->staged)
             continue;
         if (slot->start > outbound->staged || !slot->ready)
             return;
-        if (slot->start == outbound->staged)
-            outbound->staged += slot->length;
+        outbound->staged = end;
     }
 }
 
@@ -302,6 +308,7 @@ static void ended(struct wf_transit *transit)
     if (transit->result == 0) {
         transit->slot->ready = true;
         advance(outbound);
+        give_if_over(transit->slot);
     }
     wf_outbound_staged(outbound, transit);
     connection->pins -= 1;
