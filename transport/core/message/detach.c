@@ -57,6 +57,7 @@ void wf_detach(struct wf_outbound *outbound, uint64_t domain)
     if (outbound->lent)
         wf_stage_out_withdraw(outbound);
     wf_outbound_allow(outbound, outbound->total);
+    wf_connection_ready(outbound->connection); /* it may have been the last one there */
 }
 
 /* --- chunks --- */
@@ -86,17 +87,16 @@ bool wf_detached_any(const struct wf_desk *desk, const struct wf_channel *channe
 /* Bytes from the start that this channel may take. */
 static uint64_t ready_for(const struct wf_channel *channel, const struct wf_outbound *outbound)
 {
-    if (outbound->lent)
-        return loan_for(channel, outbound) ? outbound->sendable : 0;
-    return wf_outbound_ready(outbound);
+    return outbound->lent && !loan_for(channel, outbound) ? 0 : wf_outbound_ready(outbound);
 }
 
-/* As much of the chunk as there are places left for in the channel's operation. */
+/* As much of the chunk as there are places left for in the channel's operation; and in that of another channel, on
+ * which it is sent again (wf_ready_fitting()). */
 static uint64_t fitting(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t length)
 {
-    int room = WF_TX_SEGMENTS - channel->payload->iov_count;
+    int room = WF_TX_SEGMENTS - channel->payload->iov_count, most = WF_TX_SEGMENTS - WF_TX_SEGMENTS_LEFT;
     if (wf_outbound_is_scattered(outbound) && (!outbound->device || outbound->lent))
-        return wf_pieces_fit(outbound->pieces, outbound->next, length, room);
+        return wf_pieces_fit(outbound->pieces, outbound->next, length, room < most ? room : most);
     return room >= WF_TX_SEGMENTS_LEFT ? length : 0;
 }
 

@@ -338,10 +338,10 @@ int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable, uint64_t 
         return wf_outbound_landed(outbound, sendable);
     if (sendable > outbound->granted)
         outbound->granted = sendable;
+    if (domain > 0) /* first: what a card reads from its place is not staged */
+        wf_detach(outbound, domain - 1);
     if (sendable > outbound->sendable)
         wf_outbound_allow(outbound, sendable);
-    if (domain > 0)
-        wf_detach(outbound, domain - 1);
     wf_outbound_requeue(outbound);
     return 0;
 }

@@ -19,6 +19,8 @@ static inline bool wf_outbound_is_scattered(const struct wf_outbound *outbound)
 /* Bytes from the start that channels may take. */
 static inline uint64_t wf_outbound_ready(const struct wf_outbound *outbound)
 {
+    if (outbound->lent && outbound->waits) /* the card would read what the stream has not written yet */
+        return 0;
     bool staged = outbound->device && !outbound->lent;
     return staged && outbound->staged < outbound->sendable ? outbound->staged : outbound->sendable;
 }

@@ -24,6 +24,7 @@ static void go(struct weft_request *request)
             break;
         outbound->waits = false;
         wf_stage_out_more(outbound);
+        wf_outbound_requeue(outbound); /* it may need no staging */
         wf_connection_ready(outbound->connection);
         break;
     default: /* a write or a read: it has not begun yet */
