@@ -205,7 +205,8 @@ static bool fill_resent(struct wf_channel *channel, uint64_t *bytes)
         wf_batch_add_sequenced(channel, &frame, outbound);
     }
     WF_CLASSES_EACH (traffic, session->lines.carried[channel->group]) {
-        if (!wf_resend_idle(session, wf_group(traffic, channel->kind)))
+        int group = wf_group(traffic, channel->kind);
+        if (!wf_resend_idle(session, group) && !wf_resend_is_staging(session, group))
             return false;
     }
     return true;

@@ -274,6 +274,7 @@ static void pump(struct wf_session *session, struct wf_worker *worker)
     wf_list_init(&round.senders[WF_CHANNEL_DEVICE]);
     wf_list_init(&round.receivers);
     release(&round);
+    wf_resend_stage(session);
     wf_stage_out_retry(&session->desk);
     wf_session_check_close(session);
     wf_spread_begin(session);

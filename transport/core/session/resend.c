@@ -118,6 +118,7 @@ static void pop(struct wf_session *session, struct wf_strays *strays)
 {
     strays->first = (strays->first + 1) % strays->room;
     strays->count -= 1;
+    strays->staging = false;
     session->loss.stray_count -= 1;
 }
 
@@ -140,6 +141,27 @@ static struct wf_stray *head(struct wf_session *session, unsigned traffic, struc
     return NULL;
 }
 
+bool wf_resend_is_staging(const struct wf_session *session, int group)
+{
+    return session->loss.strays[group].staging;
+}
+
+/* Is the payload where any channel can take it? One that was sent from device memory is staged now. */
+static bool is_staged(const struct wf_retained *retained)
+{
+    return !retained->outbound || retained->frame.length == 0 ||
+           wf_detached_is_staged(retained->outbound, retained->frame.offset, retained->frame.length);
+}
+
+void wf_resend_stage(struct wf_session *session)
+{
+    struct wf_strays *strays =
+        &session->loss.strays[wf_group(0, WF_CHANNEL_BULK)]; /* no others are from device memory */
+    const struct wf_stray *stray = strays->staging ? head(session, 0, strays) : NULL;
+    if (stray)
+        strays->staging = !is_staged(&stray->retained);
+}
+
 /* May the stray go on this channel now? It cannot be cut: a channel that should take less leaves it to another. */
 static bool fits(struct wf_channel *channel, const struct wf_retained *retained)
 {
@@ -148,8 +170,6 @@ static bool fits(struct wf_channel *channel, const struct wf_retained *retained)
         return false;
     if (!retained->outbound)
         return true;
-    if (length > 0 && !wf_detached_is_staged(retained->outbound, retained->frame.offset, retained->frame.length))
-        return false; /* it was sent from device memory */
     if (wf_ready_fitting(channel, retained->outbound, retained->frame.offset, length) < length)
         return false;
     return channel->kind != WF_CHANNEL_BULK || wf_spread_suits(channel, wf_session_waiting(channel), length);
@@ -161,7 +181,8 @@ static bool pull(struct wf_channel *channel, unsigned traffic, struct wf_frame *
     struct wf_session *session = wf_session_of(channel);
     struct wf_strays *strays = &session->loss.strays[wf_group(traffic, channel->kind)];
     const struct wf_stray *stray = head(session, traffic, strays);
-    if (!stray || !fits(channel, &stray->retained))
+    strays->staging = stray && !is_staged(&stray->retained);
+    if (!stray || strays->staging || !fits(channel, &stray->retained))
         return false;
     *frame = stray->retained.frame;
     frame->flags |= WF_FLAG_RESENT;

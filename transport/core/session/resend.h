@@ -28,6 +28,7 @@ struct wf_stray {
 struct wf_strays {
     struct wf_stray *ring;
     uint32_t room, first, count;
+    bool staging; /* the first was sent from device memory, and copies of it are under way or wait for slots */
 };
 
 void wf_strays_fini(struct wf_strays *strays);
@@ -41,6 +42,10 @@ void wf_resend_acknowledge(struct wf_session *session, uint32_t channel, uint32_
 /* Are there no strays for the channels of this group; for none of the session? */
 bool wf_resend_idle(const struct wf_session *session, int group);
 bool wf_resend_all_idle(const struct wf_session *session);
+/* Does the first one wait until it is in slots? Then others go before it: they may have the slots that it needs. */
+bool wf_resend_is_staging(const struct wf_session *session, int group);
+/* Slots may have come back: the first one takes them before messages that are sent for the first time. */
+void wf_resend_stage(struct wf_session *session);
 
 /*
  * Takes the next stray for this channel: true, with the message whose payload it carries (or NULL) in `*outbound`,
