@@ -44,7 +44,7 @@ static void note_start(const struct wf_op *op, const struct wf_clock *clock)
         atomic_store_explicit(op->began_ns, wf_clock_now(clock), memory_order_relaxed);
 }
 
-/* All bytes are with the kernel, which may still read them. */
+/* There is nothing more to send, but the kernel may still read what was sent. `op->result`: why it ends early; or 0. */
 static enum wf_outcome sent_all(struct wf_op *op, bool *dry)
 {
     int result = op->lent > 0 ? wf_device_released(op) : 0;
@@ -52,7 +52,23 @@ static enum wf_outcome sent_all(struct wf_op *op, bool *dry)
         *dry = true;
         return WF_BLOCKED;
     }
-    return wf_op_end(op, result < 0 ? result : (int64_t)op->moved);
+    return wf_op_end(op, result < 0 ? result : op->result < 0 ? op->result : (int64_t)op->moved);
+}
+
+/* The call was refused. What the operation lent before is in use: it ends after that, or goes on where the kernel only
+ * has no room to note one more loan (-ENOBUFS). */
+static enum wf_outcome refused_send(struct wf_op *op, ssize_t error, bool *dry)
+{
+    if (op->lent == 0 || error == -EINTR || error == -EAGAIN)
+        return refused_op(op, error);
+    if (error != -ENOBUFS) {
+        op->result = error;
+        op->iov_count = 0;
+        return sent_all(op, dry);
+    }
+    int result = wf_device_released(op);
+    *dry = op->lent > 0;
+    return result < 0 ? wf_op_end(op, result) : *dry ? WF_BLOCKED : WF_AGAIN;
 }
 
 enum wf_outcome wf_attempt_send(struct wf_op *op, uint32_t call_bytes, struct wf_read_ahead *ahead, bool *dry)
@@ -67,7 +83,7 @@ enum wf_outcome wf_attempt_send(struct wf_op *op, uint32_t call_bytes, struct wf
     if (!op->binding)
         wf_read_ahead_after(ahead, n);
     if (n < 0)
-        return refused_op(op, n);
+        return refused_send(op, n, dry);
     wf_vector_advance(op, (size_t)n);
     if (!op->iov_count)
         return sent_all(op, dry);

@@ -213,6 +213,7 @@ static void uring_cancel(struct wf_engine *engine_base, struct wf_op *op)
     if (!op->posted || op->finished || lane->cancelling || lane->held)
         return;
     if (op->lent > 0) { /* the memory is not the poster's yet: it ends once the kernel has let go */
+        op->result = op->iov_count > 0 ? -ECANCELED : op->result;
         op->iov_count = 0;
         return;
     }
