@@ -36,7 +36,7 @@ void wf_lines_fini(struct wf_lines *lines)
     while (lines->guard && (link = wf_list_pop_front(&lines->parked)))
         wf_list_push_back(&lines->spent, link);
     if (lines->guard)
-        wf_payloads_reap(lines);
+        wf_payloads_close(&lines->spent);
     free(lines->channels);
     free(lines->lost_by_peer);
     free(lines->rails);

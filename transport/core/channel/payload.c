@@ -97,7 +97,7 @@ struct wf_payload *wf_payload_unpark(struct wf_lines *lines, uint32_t channel, u
 
 static void destroy(struct wf_payload *payload)
 {
-    const struct wf_world *world = payload->lines->guard->world;
+    const struct wf_world *world = payload->cards->world; /* the session may be gone */
     struct wf_link *link;
     if (payload->inlet)
         wf_cards_unsteer(payload->cards, payload->inlet, payload->rule);
@@ -109,16 +109,20 @@ static void destroy(struct wf_payload *payload)
     free(payload);
 }
 
-void wf_payloads_reap(struct wf_lines *lines)
+void wf_payloads_take_spent(struct wf_lines *lines, struct wf_list *spent)
 {
     struct wf_link *link;
-    do {
-        wf_guard_lock(lines->guard);
-        link = wf_list_pop_front(&lines->spent);
-        wf_guard_unlock(lines->guard);
-        if (link)
-            destroy(WF_CONTAINER(link, struct wf_payload, link));
-    } while (link);
+    wf_guard_lock(lines->guard);
+    while ((link = wf_list_pop_front(&lines->spent)))
+        wf_list_push_back(spent, link);
+    wf_guard_unlock(lines->guard);
+}
+
+void wf_payloads_close(struct wf_list *spent)
+{
+    struct wf_link *link;
+    while ((link = wf_list_pop_front(spent)))
+        destroy(WF_CONTAINER(link, struct wf_payload, link));
 }
 
 /* --- receiving --- */

@@ -26,8 +26,9 @@
 
 #define WF_LANDING_PIECES 256   /* of each kind */
 #define WF_CONTROL_FRAGMENTS 64 /* that one receive tells of at most */
-#define WF_PAYLOAD_POOL_PART 4  /* what is not on its way to its place takes at most one part in so many of the inlet  \
-                                 */
+#define WF_PAYLOAD_POOL_PART                                                                                           \
+    4 /* what is not on its way to its place takes at most one part in so many of the inlet                            \
+       */
 
 /* Pieces of a message that have come and that copies bring to their places: those in the memory of the inlet, and those
  * in host memory. `to` is where in the message, plus 1. Owner: the receive half, then the copies. */
@@ -89,8 +90,11 @@ bool wf_payload_is_parked(const struct wf_lines *lines, uint32_t channel, uint32
 struct wf_payload *wf_payload_unpark(struct wf_lines *lines, uint32_t channel, uint32_t incarnation);
 /* One hold less. The door closes what nobody holds. Session lock. */
 void wf_payload_release(struct wf_payload *payload);
-/* Closes what nobody holds. The door's thread, or the last one; no lock. */
-void wf_payloads_reap(struct wf_lines *lines);
+/* Takes what nobody holds: moves it to `spent`, apart from its session. The door's thread, or the last one; no session
+ * lock. */
+void wf_payloads_take_spent(struct wf_lines *lines, struct wf_list *spent);
+/* Closes them. Waits for the drivers of cards, so no lock is held. */
+void wf_payloads_close(struct wf_list *spent);
 
 /* --- the receive half; token and session lock held --- */
 

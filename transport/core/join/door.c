@@ -374,7 +374,6 @@ static void give_up_unclaimed(struct wf_session *session)
 /* Visits a session; returns when to come again. world.lock held. */
 static int64_t visit(struct wf_door *door, struct wf_session *session, int64_t now)
 {
-    wf_payloads_reap(&session->lines);
     int64_t due = wf_session_tick(session, now), redial = wf_redial_tick(door, session, now);
     return redial < due ? redial : due;
 }
@@ -385,8 +384,11 @@ static void tick_sessions(struct wf_door *door, int64_t now)
     struct wf_sessions *sessions = door->sessions;
     struct wf_alarm *alarm = &sessions->world->alarm;
     struct wf_visit *next;
+    struct wf_list
+        spent; /* payload streams: closed without the lock, which others want while drivers take their time */
     if (now < atomic_load(&alarm->due_ns))
         return;
+    wf_list_init(&spent);
     pthread_mutex_lock(&sessions->world->lock);
     while ((next = wf_alarm_next(alarm, now))) {
         if (next == &sessions->lobby.guard.visit) {
@@ -398,6 +400,7 @@ static void tick_sessions(struct wf_door *door, int64_t now)
             wf_alarm_again(&door->dial_times, session->visited_too, 0);
         announce(sessions, session);
         give_up_unclaimed(session);
+        wf_payloads_take_spent(&session->lines, &spent);
         if (wf_session_is_over(session)) {
             WF_REACHED("session DEAD: last handle and request gone");
             wf_talks_forget(door, session);
@@ -408,6 +411,7 @@ static void tick_sessions(struct wf_door *door, int64_t now)
         }
     }
     pthread_mutex_unlock(&sessions->world->lock);
+    wf_payloads_close(&spent);
 }
 
 /* --- driving --- */
