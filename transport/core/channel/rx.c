@@ -194,9 +194,7 @@ static int check_position(struct wf_channel *channel, const struct wf_frame *fra
     if (wf_frame_decode_position(channel->rx.buffer + channel->rx.start, &position) < 0)
         return damaged(channel, "a damaged position");
     channel->rx.start += WF_DETACHED_BYTES - WF_FRAME_BYTES;
-    int result = wf_payload_expect(channel->payload, position, frame);
-    WF_REACHED_IF(result < 0, "channel UP: a payload elsewhere in its stream");
-    return result;
+    return wf_payload_expect(channel->payload, position, frame);
 }
 
 /* Takes a header from the buffer. 1: a frame was taken; 0: not complete yet; negative: broken. */

@@ -49,7 +49,7 @@ void wf_detach(struct wf_outbound *outbound, uint64_t domain)
     const struct wf_strand *strand = &desk->lines->strands[wf_strand_of((uint32_t)domain, desk->terms->dialer)];
     if (strand->up == 0)
         return;
-    WF_REACHED("outgoing message GRANTED: it goes on device channels");
+    WF_REACHED("session UP: a GRANT names a domain with a channel up");
     wf_link_remove(&outbound->queue_link);
     wf_outbound_wait(outbound, -(int64_t)(outbound->sendable - outbound->next));
     outbound->detached = (uint32_t)domain + 1;
