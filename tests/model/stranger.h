@@ -15,6 +15,7 @@
 #include "core/join/door.h"
 #include "core/session/session.h"
 #include "sim.h"
+#include "sim_cards.h"
 #include "sim_memory.h"
 #include "wire/handshake.h"
 #include "wire/seal.h"
@@ -23,6 +24,7 @@
 struct scene {
     struct wf_sim *sim;
     struct wf_sim_memory *memory; /* the host's devices; NULL: it has none */
+    struct wf_sim_cards *cards;   /* that write to them; NULL: none does */
     struct weft_context *host;
     struct wf_engine *engine;
     struct sockaddr_storage address;
@@ -32,6 +34,8 @@ struct scene {
 void open_scene(struct scene *scene, const char *key_file);
 /* A host with a device, and with one more setting ("name=value"); NULL: none. */
 void open_scene_with(struct scene *scene, const char *key_file, bool device, const char *setting);
+/* A host with a device, and a card that writes to it. */
+void open_scene_with_cards(struct scene *scene);
 void close_scene(struct scene *scene);
 /* Lets the host and the network go on for `ns`. */
 void pass(struct scene *scene, int64_t ns);

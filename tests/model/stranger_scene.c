@@ -13,7 +13,19 @@ void open_scene(struct scene *scene, const char *key_file)
     open_scene_with(scene, key_file, false, NULL);
 }
 
+static void open_host(struct scene *scene, const char *key_file, bool device, bool cards, const char *setting);
+
 void open_scene_with(struct scene *scene, const char *key_file, bool device, const char *setting)
+{
+    open_host(scene, key_file, device, false, setting);
+}
+
+void open_scene_with_cards(struct scene *scene)
+{
+    open_host(scene, NULL, true, true, "crc=off");
+}
+
+static void open_host(struct scene *scene, const char *key_file, bool device, bool cards, const char *setting)
 {
     static struct wf_config config; /* large */
     struct wf_status status;
@@ -31,8 +43,16 @@ void open_scene_with(struct scene *scene, const char *key_file, bool device, con
         environment.memory = &wf_memory_sim;
         environment.memory_host = scene->memory;
     }
+    struct wf_sim_cards_options usual = {.buffers = 64, .buffer_bytes = 4096};
+    scene->cards = cards ? wf_sim_cards_create(scene->sim, scene->memory, &usual) : NULL;
+    if (cards) {
+        assert_non_null(scene->cards);
+        environment.cards = &wf_cards_sim;
+        environment.cards_host = scene->cards;
+    }
     wf_config_init(&config);
-    assert_int_equal(wf_config_set(&config, WF_SET_RAILS, "127.0.1.1", WF_ORIGIN_COMMAND, "test", &status), 0);
+    assert_int_equal(
+        wf_config_set(&config, WF_SET_RAILS, cards ? "127.0.0.1" : "127.0.1.1", WF_ORIGIN_COMMAND, "test", &status), 0);
     assert_int_equal(wf_config_set(&config, WF_SET_LOG, "error", WF_ORIGIN_COMMAND, "test", &status), 0);
     assert_int_equal(wf_config_set(&config, WF_SET_CONNECT_TIMEOUT, "5", WF_ORIGIN_COMMAND, "test", &status), 0);
     if (setting) {
@@ -57,6 +77,7 @@ void close_scene(struct scene *scene)
 {
     wf_engine_sim.close(scene->engine);
     weft_context_destroy(scene->host);
+    wf_sim_cards_destroy(scene->cards);
     if (scene->memory) {
         wf_sim_memory_join(scene->memory, NULL);
         wf_sim_memory_destroy(scene->memory);

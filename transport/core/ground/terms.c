@@ -11,7 +11,7 @@ void wf_terms_init(struct wf_terms *terms, const struct wf_world *world, bool di
     terms->dialer = dialer;
     terms->greets = (peer->features & WF_FEATURE_GREETING) != 0;
     terms->peer_boot = peer->boot_nonce;
-    terms->features = peer->features & ~(tuning->devmem ? 0u : WF_FEATURE_DEVICE);
+    terms->features = peer->features & ~(tuning->devmem ? UINT64_C(0) : WF_FEATURE_DEVICE);
     terms->limits = peer->limits;
     terms->chunk = smaller(tuning->chunk, peer->limits.chunk);
     terms->eager = smaller(tuning->eager, terms->chunk);
