@@ -107,7 +107,7 @@ void wf_redial_over(struct wf_talk *talk)
         wf_guard_visit(&WF_CONTAINER(waits, struct wf_session, redial_link)->guard, 0);
     if (!session)
         return;
-    if (talk->join.kind == WF_CHANNEL_PAYLOAD && talk->handed_over) { /* the channel itself is next */
+    if (talk->parked && wf_session_may_park(session) == 0) { /* the channel itself is next */
         struct wf_join join = talk->join;
         join.kind = WF_CHANNEL_DEVICE;
         wf_talk_redial(door, session, &join);

@@ -224,10 +224,10 @@ static void park(struct wf_talk *talk, int fd)
 {
     struct wf_status status = {0};
     int result = wf_session_park(talk->session, &talk->join, fd, &status);
-    if (result == 0)
+    talk->parked = result == 0;
+    if (talk->parked)
         return;
     wf_talk_ops_of(talk)->close_fd(talk->door->sessions->world->engine_host, fd);
-    talk->handed_over = false;
     wf_talk_fail(talk, result, "no payload stream: %s", status.text);
 }
 

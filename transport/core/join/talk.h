@@ -46,6 +46,7 @@ struct wf_talk {
     bool proved_member; /* VISITOR: the peer holds the key, or knows a session: others are dropped before it */
     bool heard;         /* bytes of the peer have come */
     bool handed_over;   /* the descriptor belongs to a channel now */
+    bool parked;        /* it is a payload stream, which waits for its channel */
     int fd;
     struct sockaddr_storage peer;
     char peer_text[80];
