@@ -218,6 +218,8 @@ void model_devices_open(struct model_world *world);
 void model_devices_close(struct model_world *world);
 /* Do cards write to devices in this schedule? In a third of them, unless the channels are encrypted. */
 bool model_has_cards(const struct model_world *world);
+/* Streams that a card ever leads to an inlet; 0: all. */
+int model_card_rules(const struct model_world *world);
 /* No copy that starts from now on fails. */
 void model_devices_mend(struct model_world *world);
 /* Memory of a user of `node`, on a device or not. `*view`: where the test sees it. */

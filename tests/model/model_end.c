@@ -101,10 +101,11 @@ static void check_blame(const struct model_world *world, int node)
     }
 }
 
-/* A device channel whose card has no inlet is dialled once. */
-static bool is_given_up(const struct wf_channel *channel)
+/* A device channel whose card has no inlet is dialled once; one whose card may have no more rules, in vain. */
+static bool is_given_up(const struct model_world *world, const struct wf_channel *channel)
 {
-    return channel && channel->strand >= 0 && wf_route_of(channel)->redial.at_ns == WF_NEVER;
+    return channel && channel->strand >= 0 &&
+           (wf_route_of(channel)->redial.at_ns == WF_NEVER || model_card_rules(world) > 0);
 }
 
 /* Is every channel up, or out of use because its rail is retired? The dialer tells nobody that it has retired one. */
@@ -116,7 +117,7 @@ static bool all_channels_up(const struct model_world *world)
         if (!ours && !theirs) /* of a class that nobody uses */
             continue;
         int rail = ours ? ours->rail : theirs->rail; /* the acceptor has none that was missed, until it is joined */
-        bool up = (ours && theirs && ours->up && theirs->up) || is_given_up(ours) || is_given_up(theirs);
+        bool up = (ours && theirs && ours->up && theirs->up) || is_given_up(world, ours) || is_given_up(world, theirs);
         if (!up && !a->lines.rails[rail].retired && !b->lines.rails[rail].retired)
             return false;
     }

@@ -176,6 +176,7 @@ void model_faults_turn(struct model_world *world)
         return;
     model_mend_due(world, wf_sim_now(world->sim));
     do_what_is_due(world);
+    model_cut_devices(world);
     uint64_t period = world->nodes[1].session || faults->period < 20 ? faults->period : 20; /* joining is soon over */
     if (!faults->active || faults->budget == 0 || model_pick(world, period) != 0)
         return;

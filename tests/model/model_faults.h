@@ -98,6 +98,8 @@ struct model_faults {
     bool damaged[MODEL_RAILS][MODEL_RAILS]; /* something that went between these rails was */
     int64_t stopped_until_ns[2];            /* 0: it runs */
     int64_t outage_over_ns;
+    uint64_t device_looks; /* turns in which a message went on device channels */
+    int device_cuts;       /* how often all of these were cut */
     int lie_about;   /* the next set-up message of this type tells lies; 0: none */
     int64_t calm_ns; /* when the last fault that ends by itself is over */
     struct model_trigger triggers[MODEL_TRIGGERS];
@@ -143,6 +145,8 @@ int model_rail_of(const struct sockaddr_storage *address);
 int model_wire_ends(const struct model_world *world, int fd, int rails[2]);
 /* Of a framed stream that `fd` sends: is it one of an express channel? */
 bool model_wire_is_express(struct model_world *world, int fd);
+/* Of a device channel, or its payload? */
+bool model_wire_is_device(struct model_world *world, int fd);
 /* Arms damage of the next such part of what `fd` sends. */
 void model_wire_damage(struct model_world *world, int fd, enum model_action action);
 

@@ -19,6 +19,8 @@ void model_tell_rail(struct model_world *world, int node, int rail, enum wf_rail
 /* Does it, wherever the seed says. False: there is no place for it at present. */
 bool model_inject(struct model_world *world, enum model_action action);
 void model_inject_one(struct model_world *world, int fd, enum model_action action);
+/* Cuts device channels, now and then, while messages are on them. */
+void model_cut_devices(struct model_world *world);
 
 void model_mend_later(struct model_world *world, struct model_mend mend, int64_t after_ns);
 /* Mends what is due. */

@@ -3,6 +3,8 @@
 
 #include "model_faults_parts.h"
 
+#define DEVICE_CUTS 8
+
 static const int moments[] = {WF_DATA,
                               WF_DATA,
                               WF_OFFER,
@@ -116,6 +118,34 @@ static bool cut_many(struct model_world *world, enum model_action action)
             wf_sim_cut(world->sim, fds[i]);
     }
     return true;
+}
+
+static bool is_on_devices(const struct model_world *world)
+{
+    for (int node = 0; node < 2; node++) {
+        const struct wf_session *session = world->nodes[node].context ? world->nodes[node].session : NULL;
+        for (int device = 0; device < 2 && session; device++)
+            if (!wf_list_empty(&session->desk.detached[device]))
+                return true;
+    }
+    return false;
+}
+
+/* Not drawn as the other actions are: schedules without cards stay as they were. */
+void model_cut_devices(struct model_world *world)
+{
+    struct model_faults *faults = &world->faults;
+    int fds[MODEL_ENDS], rails[2];
+    if (!world->cards || !faults->active || faults->device_cuts == DEVICE_CUTS || !is_on_devices(world) ||
+        model_bits(world, 800000 + faults->device_looks++) % 16 != 0)
+        return;
+    int count = model_list_ends(world, fds);
+    faults->device_cuts += 1;
+    for (int i = 0; i < count; i++) {
+        model_wire_ends(world, fds[i], rails);
+        if (model_wire_is_device(world, fds[i]) && model_faults_may(world, MODEL_CUT, rails))
+            wf_sim_cut(world->sim, fds[i]);
+    }
 }
 
 static bool tear(struct model_world *world)

@@ -17,6 +17,11 @@ static bool has_inlet(void *context, const char *interface, int device)
     return model_bits(world, 7110 + (uint64_t)device) % 4 > 0;
 }
 
+int model_card_rules(const struct model_world *world)
+{
+    return model_bits(world, 7106) % 3 ? 0 : 1 + (int)model_bits(world, 7107) % 8;
+}
+
 /* Cards that write to devices: small inlets, and much that does not come as they would have it. */
 static void open_cards(struct model_world *world)
 {
@@ -25,6 +30,7 @@ static void open_cards(struct model_world *world)
                                            .host_percent = model_bits(world, 7103) % 2 ? 25 : 0,
                                            .plain_percent = model_bits(world, 7104) % 2 ? 10 : 0,
                                            .no_loans_percent = model_bits(world, 7105) % 2 ? 50 : 0,
+                                           .rules = model_card_rules(world),
                                            .has = has_inlet,
                                            .context = world};
     world->cards = wf_sim_cards_create(world->sim, world->devices, &options);
@@ -81,12 +87,13 @@ void *model_memory_take(struct model_world *world, int node, uint64_t bytes, uin
 {
     uint64_t bits = model_bits(world, 9000 + world->buffers++);
     struct weft_registration *registration;
-    if (!world->devices || bits % 2) {
+    uint64_t in_host = world->cards ? 8 : 2; /* one of so many */
+    if (!world->devices || bits % in_host == 1) {
         *view = malloc(bytes);
         MODEL_CHECK(*view, bytes);
         return *view;
     }
-    void *memory = model_memory_of(world, (int)(bits / 2 % 2), bytes, view);
+    void *memory = model_memory_of(world, (int)(bits / 8 % 2), bytes, view);
     /* For as long as the context is there. */
     if (world->nodes[node].context)
         MODEL_CHECK(weft_register(world->nodes[node].context, memory, bytes, &registration, NULL) == 0, bytes);

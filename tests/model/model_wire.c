@@ -301,6 +301,13 @@ bool model_wire_is_express(struct model_world *world, int fd)
     return number && stream_of(world, number)->express;
 }
 
+bool model_wire_is_device(struct model_world *world, int fd)
+{
+    uint64_t number = wf_sim_stream_of(world->sim, fd);
+    const struct model_stream *stream = number ? stream_of(world, number) : NULL;
+    return stream && (stream->device || stream->payload);
+}
+
 void model_wire_damage(struct model_world *world, int fd, enum model_action action)
 {
     uint64_t number = wf_sim_stream_of(world->sim, fd);

@@ -28,7 +28,7 @@ struct sim_inlet {
     int device;
     uint8_t *base;
     uint32_t free_count, next_token;
-    int streams;
+    int streams, rules; /* led to it now, and ever */
     struct sim_buffer *buffers;
 };
 
@@ -118,9 +118,12 @@ static int steer(void *host, struct wf_inlet *inlet, int fd, void **rule, struct
 {
     struct wf_sim_cards *cards = host;
     struct sim_socket *socket = sim_socket_of(cards->sim, fd);
-    (void)status;
+    struct sim_inlet *the = inlet->handle;
     if (socket->inlet)
         sim_violation("descriptor %d is led to two inlets", fd);
+    if (cards->options.rules > 0 && the->rules == cards->options.rules)
+        return wf_fail(status, -ENOSPC, "this simulated card has no more rules");
+    the->rules += 1;
     socket->inlet = *rule = inlet->handle;
     socket->inlet->streams += 1;
     cards->counts.streams += 1;

@@ -21,6 +21,7 @@ struct wf_sim_cards_options {
     uint32_t buffers, buffer_bytes; /* of an inlet */
     uint32_t host_percent;          /* fragments that are left in host memory instead */
     uint32_t plain_percent;         /* receives that bring ordinary bytes, without a word of fragments */
+    int rules;                      /* streams that may ever be led to an inlet; 0: all */
     uint32_t no_loans_percent;      /* registrations that a card does not take */
     bool (*has)(void *context, const char *interface, int device); /* NULL: every card has an inlet for every device */
     void *context;
