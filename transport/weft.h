@@ -406,6 +406,21 @@ struct weft_gpu_stats {
 /* Fills up to `max` entries, one for each GPU in use; returns the number of GPUs in use. */
 WEFT_API int weft_context_gpu_stats(const struct weft_context *context, struct weft_gpu_stats *stats, int max);
 
+/* What network cards have written to the memory of one GPU and read from it themselves (setting devmem), so far. What
+ * went in other ways is in weft_gpu_stats. Counters only grow. */
+struct weft_devmem_stats {
+    int32_t index;
+    int32_t inlets;          /* rails whose card writes to its memory now */
+    uint64_t fragment_bytes; /* received: written to its memory by a card */
+    uint64_t host_bytes; /* received on the same streams, but left in host memory by the card, and copied from there */
+    uint64_t sent_bytes; /* given to a card to read from its memory; what is sent again goes another way */
+    uint64_t sends_copied;   /* system calls of these for which the kernel has copied the memory after all */
+    uint64_t fragments_held; /* now: buffers of its memory that are not given back to a card yet */
+};
+
+/* Fills up to `max` entries, one for each GPU in use; returns the number of GPUs in use. */
+WEFT_API int weft_context_devmem_stats(const struct weft_context *context, struct weft_devmem_stats *stats, int max);
+
 /* The kinds of memory that messages may use: "host", "cuda", or "cuda (emulated)" with the driver of the tests. */
 WEFT_API const char *weft_context_memory(const struct weft_context *context);
 

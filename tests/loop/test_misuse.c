@@ -114,12 +114,15 @@ static void gpus(void)
     struct weft_context *context = pair.node[0].context;
     struct weft_gpu_info infos[1];
     struct weft_gpu_stats stats[1];
+    struct weft_devmem_stats devmem[1];
     char byte;
 
     LAST("context", weft_context_gpus(NULL, infos, 1));
     LAST("gpus", weft_context_gpus(context, NULL, 1));
     LAST("context", weft_context_gpu_stats(NULL, stats, 1));
     LAST("stats", weft_context_gpu_stats(context, NULL, 1));
+    LAST("context", weft_context_devmem_stats(NULL, devmem, 1));
+    LAST("stats", weft_context_devmem_stats(context, NULL, 1));
     void *memory;
     ERR("context", weft_gpu_alloc(NULL, 0, 1, &memory, &err));
     ERR("out", weft_gpu_alloc(context, 0, 1, NULL, &err));

@@ -220,6 +220,10 @@ void model_devices_close(struct model_world *world);
 bool model_has_cards(const struct model_world *world);
 /* Streams that a card ever leads to an inlet; 0: all. */
 int model_card_rules(const struct model_world *world);
+/* In a quarter of these an inlet that brings little is left soon, and its channels are lost. */
+bool model_judges_cards(const struct model_world *world);
+/* Of a context that was just made. */
+void model_judge_cards(const struct model_world *world, struct weft_context *context);
 /* No copy that starts from now on fails. */
 void model_devices_mend(struct model_world *world);
 /* Memory of a user of `node`, on a device or not. `*view`: where the test sees it. */

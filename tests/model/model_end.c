@@ -86,7 +86,8 @@ static void check_credit(const struct wf_session *sender, const struct wf_sessio
 static void check_blame(const struct model_world *world, int node)
 {
     const struct wf_session *session = world->nodes[node].session;
-    bool blameless = world->faults.regime == MODEL_CALM && world->rail_timeout_ns > MODEL_DELAY_MAX_NS;
+    bool blameless =
+        world->faults.regime == MODEL_CALM && world->rail_timeout_ns > MODEL_DELAY_MAX_NS && !model_judges_cards(world);
     for (int i = 0; i < session->lines.rail_count; i++) {
         const struct wf_session_rail *rail = &session->lines.rails[i];
         int rails[2];

@@ -1,6 +1,7 @@
 /* Users' memory: the processor's, or a device's that it cannot touch. The test looks at it from outside. */
 #include <stdlib.h>
 
+#include "core/calls/context.h"
 #include "model.h"
 
 uint64_t model_bits(const struct model_world *world, uint64_t salt)
@@ -27,7 +28,7 @@ static void open_cards(struct model_world *world)
 {
     struct wf_sim_cards_options options = {.buffers = 8 + (uint32_t)model_bits(world, 7101) % 120,
                                            .buffer_bytes = model_bits(world, 7102) % 2 ? 4096 : 512,
-                                           .host_percent = model_bits(world, 7103) % 2 ? 25 : 0,
+                                           .host_percent = (uint32_t)(model_bits(world, 7103) % 3) * 30,
                                            .plain_percent = model_bits(world, 7104) % 2 ? 10 : 0,
                                            .no_loans_percent = model_bits(world, 7105) % 2 ? 50 : 0,
                                            .rules = model_card_rules(world),
@@ -35,6 +36,17 @@ static void open_cards(struct model_world *world)
                                            .context = world};
     world->cards = wf_sim_cards_create(world->sim, world->devices, &options);
     MODEL_CHECK(world->cards, 0);
+}
+
+bool model_judges_cards(const struct model_world *world)
+{
+    return world->cards && model_bits(world, 7106) % 4 == 0;
+}
+
+void model_judge_cards(const struct model_world *world, struct weft_context *context)
+{
+    if (model_judges_cards(world))
+        context->cards.trial_bytes = 1 + model_bits(world, 7107) % 100000;
 }
 
 bool model_has_cards(const struct model_world *world)

@@ -146,6 +146,7 @@ void model_node_open(struct model_world *world, int index)
     if (result < 0)
         fprintf(stderr, "%s\n", status.text);
     MODEL_CHECK(result == 0, result);
+    model_judge_cards(world, node->context);
     MODEL_CHECK(weft_endpoint_create(node->context, (uint32_t)index, &node->endpoint, NULL) == 0, index);
     place_rails(world, index);
     if (index == 1)

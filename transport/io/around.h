@@ -27,7 +27,7 @@ static inline void wf_around_keep(struct wf_op *op)
     op->finished = false;
     op->result = 0;
     op->moved = 0;
-    op->lent = 0;
+    op->lent = op->copied = 0;
 }
 
 /* --- each calls the op of the inner engine: for the outer engine's table, and to ask the inner engine --- */

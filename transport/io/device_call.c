@@ -46,14 +46,16 @@ ssize_t wf_device_send(struct wf_op *op, struct msghdr *message)
     return n;
 }
 
-/* Calls that one message of the error queue tells the end of; 0: it tells of something else. */
-static uint32_t released_by(struct msghdr *message)
+/* Calls that one message of the error queue tells the end of; 0: it tells of something else. `copied`: the kernel has
+ * copied their memory. */
+static uint32_t released_by(struct msghdr *message, bool *copied)
 {
     for (struct cmsghdr *one = CMSG_FIRSTHDR(message); one; one = CMSG_NXTHDR(message, one)) {
         struct sock_extended_err error;
         if (one->cmsg_len < CMSG_LEN(sizeof error))
             continue;
         memcpy(&error, CMSG_DATA(one), sizeof error);
+        *copied = error.ee_code & SO_EE_CODE_ZEROCOPY_COPIED;
         if (error.ee_origin == SO_EE_ORIGIN_ZEROCOPY && error.ee_errno == 0)
             return error.ee_data - error.ee_info + 1;
     }
@@ -70,8 +72,11 @@ int wf_device_released(struct wf_op *op)
         struct msghdr message = {.msg_control = control.room, .msg_controllen = sizeof control.room};
         if (recvmsg(op->fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
             return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-        uint32_t count = released_by(&message);
-        op->lent -= count < op->lent ? count : op->lent;
+        bool copied = false;
+        uint32_t count = released_by(&message, &copied);
+        count = count < op->lent ? count : op->lent;
+        op->lent -= count;
+        op->copied += copied ? count : 0;
     }
     return 0;
 }

@@ -14,7 +14,7 @@
 ssize_t wf_device_receive(struct wf_op *op, struct msghdr *message);
 /* The same of a send from the operation's dma-buf; counts it in `lent`. */
 ssize_t wf_device_send(struct wf_op *op, struct msghdr *message);
-/* Takes what the kernel tells of memory that it reads no longer off `lent`. 0 or -errno. */
+/* Takes what the kernel tells of memory that it reads no longer off `lent`, and counts in `copied`. 0 or -errno. */
 int wf_device_released(struct wf_op *op);
 
 /* Member of wf_engine_ops. */

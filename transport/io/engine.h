@@ -72,10 +72,11 @@ struct wf_op {
     /* SEND: `iov` has offsets in the dma-buf that is bound to the network card under this number; 0: it has addresses.
      * Such a send comes back when the kernel no longer reads the memory, as one without a copy. */
     uint32_t binding;
-    uint32_t lent; /* SEND, the engine's: calls of it whose memory the kernel still reads */
-    bool posted;   /* between post and poll */
-    bool finished; /* set by the engine: the operation waits to be polled */
-    void *context; /* belongs to the poster */
+    uint32_t lent;   /* SEND, the engine's: calls of it whose memory the kernel still reads */
+    uint32_t copied; /* the same, calls whose memory the kernel has copied after all */
+    bool posted;     /* between post and poll */
+    bool finished;   /* set by the engine: the operation waits to be polled */
+    void *context;   /* belongs to the poster */
 };
 
 /* How to make and bind a socket. */

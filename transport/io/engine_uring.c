@@ -189,7 +189,7 @@ static void uring_post(struct wf_engine *engine_base, struct wf_op *op)
     op->finished = false;
     op->result = 0;
     op->moved = op->read = 0;
-    op->lent = 0;
+    op->lent = op->copied = 0;
     op->segment = 0;
     lane->op = op;
     lane->cancelling = lane->held = false;

@@ -63,6 +63,28 @@ int weft_context_gpu_stats(const struct weft_context *context, struct weft_gpu_s
     return count;
 }
 
+int weft_context_devmem_stats(const struct weft_context *context, struct weft_devmem_stats *stats, int max)
+{
+    if (WF_IS_NULL(wf_refusal(), context) || (max > 0 && WF_IS_NULL(wf_refusal(), stats)))
+        return -EINVAL;
+    const struct wf_devices *devices = &context->devices;
+    int count = atomic_load(&devices->used_count);
+    for (int i = 0; i < count && i < max; i++) {
+        int index = atomic_load(&devices->used[i])->index;
+        struct wf_card_counts counts = wf_cards_counts(&context->cards, index);
+        stats[i] = (struct weft_devmem_stats){
+            .index = index,
+            .inlets = counts.inlets,
+            .fragment_bytes = counts.device_bytes,
+            .host_bytes = counts.host_bytes,
+            .sent_bytes = counts.sent_bytes,
+            .sends_copied = counts.sends_copied,
+            .fragments_held = counts.held,
+        };
+    }
+    return count;
+}
+
 const char *weft_context_memory(const struct weft_context *context)
 {
     if (WF_IS_NULL(wf_refusal(), context))

@@ -1,7 +1,10 @@
 #include "core/cards/cards.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
+
+#define TRIAL_BYTES (UINT64_C(16) << 20)
 
 /* A rail and a GPU that were tried together. */
 struct wf_card_pair {
@@ -13,6 +16,7 @@ void wf_cards_init(struct wf_cards *cards, struct wf_world *world, const struct 
     cards->world = world;
     cards->ops = ops;
     cards->host = host;
+    cards->trial_bytes = TRIAL_BYTES;
     pthread_mutex_init(&cards->lock, NULL);
 }
 
@@ -51,6 +55,8 @@ static int try_pair(struct wf_cards *cards, const struct wf_card_way *way, int r
     int result = cards->ops->open(cards->host, way, &pair->inlet, status);
     if (result < 0)
         pair->inlet.handle = NULL;
+    pair->inlet.rail = rail;
+    pair->inlet.device = way->device;
     atomic_store(&cards->pairs[rail][way->device], pair);
     return result;
 }
@@ -88,12 +94,19 @@ int wf_cards_use(struct wf_cards *cards, const struct wf_memory_ops *ops, struct
                               : "no rail is a network card");
 }
 
-struct wf_inlet *wf_cards_inlet(const struct wf_cards *cards, int rail, int device)
+/* Also one that was left. */
+static struct wf_inlet *opened(const struct wf_cards *cards, int rail, int device)
 {
     if (rail < 0 || rail >= WF_RAILS_MAX || device < 0 || device >= WF_DOMAINS_MAX)
         return NULL;
     struct wf_card_pair *pair = atomic_load_explicit(&cards->pairs[rail][device], memory_order_acquire);
     return pair && pair->inlet.handle ? &pair->inlet : NULL;
+}
+
+struct wf_inlet *wf_cards_inlet(const struct wf_cards *cards, int rail, int device)
+{
+    struct wf_inlet *inlet = opened(cards, rail, device);
+    return inlet && !atomic_load_explicit(&inlet->left, memory_order_relaxed) ? inlet : NULL;
 }
 
 bool wf_cards_reach(const struct wf_cards *cards, int device)
@@ -102,6 +115,61 @@ bool wf_cards_reach(const struct wf_cards *cards, int device)
         if (wf_cards_inlet(cards, rail, device))
             return true;
     return false;
+}
+
+static void leave(struct wf_cards *cards, struct wf_inlet *inlet, uint64_t device_bytes, uint64_t all)
+{
+    if (atomic_exchange(&inlet->left, true))
+        return;
+    wf_world_fallback(cards->world,
+                      "devmem: GPU %d is staged on %s: the card has put only %" PRIu64 " %% of %" PRIu64
+                      " MiB into its memory, and left the rest in host memory",
+                      inlet->device, cards->interfaces[inlet->rail], device_bytes * 100 / all, all >> 20);
+}
+
+int wf_cards_came(struct wf_cards *cards, struct wf_inlet *inlet, uint64_t device_bytes, uint64_t host_bytes,
+                  uint32_t fragments)
+{
+    uint64_t device = atomic_fetch_add(&inlet->device_bytes, device_bytes) + device_bytes;
+    uint64_t host = atomic_fetch_add(&inlet->host_bytes, host_bytes) + host_bytes;
+    atomic_fetch_add(&inlet->held, fragments);
+    if (device < host && device + host >= cards->trial_bytes)
+        leave(cards, inlet, device, device + host);
+    return atomic_load(&inlet->left) ? -EOPNOTSUPP : 0;
+}
+
+void wf_cards_gave_back(struct wf_inlet *inlet, uint32_t fragments)
+{
+    atomic_fetch_sub(&inlet->held, fragments);
+}
+
+void wf_cards_sent(struct wf_cards *cards, int device, uint64_t bytes)
+{
+    atomic_fetch_add_explicit(&cards->sent[device].bytes, bytes, memory_order_relaxed);
+}
+
+void wf_cards_copied(struct wf_cards *cards, int device, uint64_t calls)
+{
+    atomic_fetch_add_explicit(&cards->sent[device].copied, calls, memory_order_relaxed);
+}
+
+struct wf_card_counts wf_cards_counts(const struct wf_cards *cards, int device)
+{
+    struct wf_card_counts counts = {0};
+    if (device < 0 || device >= WF_DOMAINS_MAX)
+        return counts;
+    counts.sent_bytes = atomic_load(&cards->sent[device].bytes);
+    counts.sends_copied = atomic_load(&cards->sent[device].copied);
+    for (int rail = 0; rail < cards->rail_count; rail++) {
+        const struct wf_inlet *inlet = opened(cards, rail, device);
+        if (!inlet)
+            continue;
+        counts.inlets += !atomic_load(&inlet->left);
+        counts.device_bytes += atomic_load(&inlet->device_bytes);
+        counts.host_bytes += atomic_load(&inlet->host_bytes);
+        counts.held += atomic_load(&inlet->held);
+    }
+    return counts;
 }
 
 int wf_cards_steer(struct wf_cards *cards, struct wf_inlet *inlet, int fd, void **rule, struct wf_status *status)
@@ -126,12 +194,13 @@ uint64_t wf_cards_lend(struct wf_cards *cards, const struct wf_memory_ops *ops, 
     for (int rail = 0; *loans && rail < cards->rail_count; rail++) {
         struct wf_card_way way = way_of(cards, ops, memory, rail, device);
         struct wf_status why;
-        if (!wf_cards_inlet(cards, rail, device))
+        if (!opened(cards, rail, device))
             continue;
         if (cards->ops->lend(cards->host, &way, base, bytes, &(*loans)[rail], &why) == 0)
             rails |= UINT64_C(1) << rail;
         else
             (*loans)[rail].handle = NULL;
+        (*loans)[rail].device = device;
     }
     if (rails == 0) {
         free(*loans);

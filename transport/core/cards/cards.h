@@ -18,19 +18,27 @@
 #include "mem/memory.h"
 #include "wire/hello.h"
 
-/* GPU memory that is bound to a receive queue of a card. Written before others see it. */
+/* GPU memory that is bound to a receive queue of a card. Written before others see it, but for the counters. */
 struct wf_inlet {
-    void *handle;  /* of wf_card_ops */
+    void *handle; /* of wf_card_ops */
+    int rail, device;
     uint8_t *base; /* in GPU memory; fragments are offsets from here */
     uint64_t bytes;
     uint32_t binding;         /* of the dma-buf, as control messages name it */
     uint32_t buffer_bytes;    /* a fragment has this much or less, and takes as much of the memory */
     _Atomic uint32_t streams; /* that are led to it now */
+    _Atomic uint32_t held;    /* buffers that fragments are in, of all streams */
+    /* Payload that has come on its streams: as fragments of it, and in host memory. */
+    _Atomic uint64_t device_bytes, host_bytes;
+    /* An inlet whose card leaves most of the payload in host memory costs more than staging: no stream is led to it any
+     * more. */
+    _Atomic bool left;
 };
 
 /* Registered memory, as one card knows it. */
 struct wf_loan {
-    void *handle;     /* of wf_card_ops; NULL: the card does not know it */
+    void *handle; /* of wf_card_ops; NULL: the card does not know it */
+    int device;
     uint32_t binding; /* for wf_op.binding */
     uint64_t offset;  /* of the registration's first byte in the dma-buf */
 };
@@ -63,6 +71,11 @@ struct wf_card_ops {
 
 struct wf_card_pair;
 
+/* From loans. */
+struct wf_card_sent {
+    _Atomic uint64_t bytes, copied; /* payload; calls that the kernel has copied after all */
+};
+
 /* Owner: the context. */
 struct wf_cards {
     struct wf_world *world;
@@ -72,8 +85,10 @@ struct wf_cards {
     int rail_count;
     char interfaces[WF_RAILS_MAX][32]; /* of the rails; "": the rail has none */
     uint64_t rates[WF_RAILS_MAX];      /* as wf_card_way.rate */
+    uint64_t trial_bytes;              /* an inlet is judged once so much has come on its streams */
     pthread_mutex_t lock;              /* of opening: one at a time */
     struct wf_card_pair *_Atomic pairs[WF_RAILS_MAX][WF_DOMAINS_MAX];
+    struct wf_card_sent sent[WF_DOMAINS_MAX]; /* by GPU */
 };
 
 void wf_cards_init(struct wf_cards *cards, struct wf_world *world, const struct wf_card_ops *ops, void *host);
@@ -85,10 +100,30 @@ void wf_cards_fini(struct wf_cards *cards);
 int wf_cards_use(struct wf_cards *cards, const struct wf_memory_ops *ops, struct wf_memory *memory, int device,
                  struct wf_status *status);
 
-/* The inlet of a rail of this side for a GPU; NULL: there is none. Never waits. */
+/* The inlet of a rail of this side for a GPU; NULL: there is none, or it was left. Never waits. */
 struct wf_inlet *wf_cards_inlet(const struct wf_cards *cards, int rail, int device);
 /* Has any rail one? */
 bool wf_cards_reach(const struct wf_cards *cards, int device);
+
+/* Payload has come on a stream of the inlet, in so many fragments more than before. -EOPNOTSUPP: most of what has come
+ * so far is in host memory, so the inlet is left, as the fallbacks say, and the stream is to be lost. Any thread, any
+ * lock. */
+int wf_cards_came(struct wf_cards *cards, struct wf_inlet *inlet, uint64_t device_bytes, uint64_t host_bytes,
+                  uint32_t fragments);
+/* So many of its fragments are the card's again. */
+void wf_cards_gave_back(struct wf_inlet *inlet, uint32_t fragments);
+
+/* Payload goes out from a loan of the GPU's memory; the kernel has copied so many calls of that. Any thread, any lock.
+ */
+void wf_cards_sent(struct wf_cards *cards, int device, uint64_t bytes);
+void wf_cards_copied(struct wf_cards *cards, int device, uint64_t calls);
+
+/* What went to and from the memory of a GPU, all rails. */
+struct wf_card_counts {
+    int inlets; /* that are offered */
+    uint64_t device_bytes, host_bytes, held, sent_bytes, sends_copied;
+};
+struct wf_card_counts wf_cards_counts(const struct wf_cards *cards, int device);
 
 /* Leads a stream to the inlet, and away again. 0 or a negative errno. */
 int wf_cards_steer(struct wf_cards *cards, struct wf_inlet *inlet, int fd, void **rule, struct wf_status *status);

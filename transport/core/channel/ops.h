@@ -6,15 +6,17 @@
 
 #include "core/channel/channel.h"
 
+struct wf_loan;
+
 /* One table, given when the channel is made. Called with the session's lock held; a call drops the lock and takes it
  * again only where its comment says so. */
 struct wf_channel_ops {
     /* Where the payload [offset, offset + length) of a message on its way out is; as wf_pieces_places(). */
     int (*out_places)(const struct wf_outbound *outbound, uint64_t offset, uint64_t length, struct iovec *iov, int max,
                       uint64_t *covered);
-    /* The number under which the card of the channel's rail knows the message's memory; 0: it does not. */
-    uint32_t (*binding)(const struct wf_channel *channel, const struct wf_outbound *outbound);
-    /* As out_places; with a binding, the addresses are offsets for the card. */
+    /* How the card of the channel's rail knows the message's memory; NULL: it does not. */
+    const struct wf_loan *(*loan)(const struct wf_channel *channel, const struct wf_outbound *outbound);
+    /* As out_places; with a loan, the addresses are offsets for the card. */
     int (*detached_places)(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t offset,
                            uint64_t length, struct iovec *iov, int max, uint64_t *covered);
     /* The same of one on its way in, or in the unexpected pool. */

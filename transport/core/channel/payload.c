@@ -99,8 +99,10 @@ static void destroy(struct wf_payload *payload)
 {
     const struct wf_world *world = payload->cards->world; /* the session may be gone */
     struct wf_link *link;
-    if (payload->inlet)
+    if (payload->inlet) {
+        wf_cards_gave_back(payload->inlet, wf_devmem_intake_held(payload->intake)); /* with the socket */
         wf_cards_unsteer(payload->cards, payload->inlet, payload->rule);
+    }
     world->engine_ops->close_fd(world->engine_host, payload->fd);
     while ((link = wf_list_pop_front(&payload->spare)))
         free(WF_CONTAINER(link, struct wf_landing, link));
@@ -155,15 +157,20 @@ int wf_payload_take(struct wf_channel *channel, uint64_t bytes)
                              .msg_control = payload->control.length > 0 ? payload->control.bytes : NULL,
                              .msg_controllen = payload->control.length,
                              .msg_flags = payload->control.flags};
+    struct wf_devmem_intake_counts before = wf_devmem_intake_counts(intake), after;
     uint32_t room = wf_devmem_intake_room(intake), held = wf_devmem_intake_held(intake);
     int result = wf_devmem_intake_take(intake, &message, bytes, NULL);
     if (result < 0)
         return result;
+    after = wf_devmem_intake_counts(intake);
+    held = wf_devmem_intake_held(intake) - held;
     payload->loose += room - wf_devmem_intake_room(intake);
-    payload->loose_in_device += wf_devmem_intake_held(intake) - held;
+    payload->loose_in_device += held;
+    result = wf_cards_came(payload->cards, payload->inlet, after.device_bytes - before.device_bytes,
+                           after.host_bytes - before.host_bytes, held);
     if (!channel->rx.claim)
         wf_payload_forget(payload);
-    return 0;
+    return result;
 }
 
 bool wf_payload_is_behind(const struct wf_payload *payload)
@@ -273,7 +280,9 @@ static bool give_back_some(struct wf_payload *payload, bool locked)
     uint32_t fragments;
     if (!locked)
         wf_guard_lock(payload->lines->guard);
+    uint32_t held = wf_devmem_intake_held(payload->intake);
     uint32_t count = wf_devmem_intake_give_back(payload->intake, tokens, &fragments);
+    wf_cards_gave_back(payload->inlet, held - wf_devmem_intake_held(payload->intake));
     if (!locked)
         wf_guard_unlock(payload->lines->guard);
     for (uint32_t i = 0; i < count; i++)

@@ -68,7 +68,8 @@ struct wf_payload {
     struct wf_op op;
     struct wf_task task;
     struct wf_channel *joined; /* whose batch goes out */
-    uint32_t binding;          /* of the batch */
+    uint32_t binding;          /* of the batch, */
+    int lender;                /* and the GPU whose memory that is; with a binding only */
     int iov_count;
     struct iovec iov[WF_TX_SEGMENTS];
 };
@@ -102,7 +103,8 @@ void wf_payloads_close(struct wf_list *spent);
 int wf_payload_expect(struct wf_payload *payload, uint64_t position, const struct wf_frame *frame);
 /* Fills the operation that takes the payload of the frame in progress. */
 void wf_payload_prepare(struct wf_channel *channel);
-/* Takes in what the operation has brought. 0; -EBADMSG: what the kernel says of it makes no sense. */
+/* Takes in what the operation has brought. 0; -EBADMSG: what the kernel says of it makes no sense; -EOPNOTSUPP: the
+ * inlet is left, for most payload does not come there. */
 int wf_payload_take(struct wf_channel *channel, uint64_t bytes);
 /* Is so much in no landing yet that it has to be copied before more comes? */
 bool wf_payload_is_full(const struct wf_payload *payload);

@@ -343,6 +343,7 @@ static void sum_received(struct wf_rx *rx)
 static int take_fragments(struct wf_channel *channel, uint64_t bytes)
 {
     int result = wf_payload_take(channel, bytes);
+    WF_REACHED_IF(result == -EOPNOTSUPP, "channel UP: its inlet is left");
     if (result == 0 && channel->rx.claim && bytes < channel->rx.left && wf_payload_is_full(channel->payload))
         result = channel->ops->land_part(channel);
     if (result == 0 && channel->rx.claim && bytes < channel->rx.left && wf_payload_is_behind(channel->payload))

@@ -64,7 +64,12 @@ static void add_detached(struct wf_channel *channel, struct wf_frame *frame, con
     wf_frame_encode(frame, at);
     wf_frame_encode_position(payload->position, at + WF_FRAME_BYTES);
     payload->position += frame->length;
-    payload->binding = channel->ops->binding(channel, outbound);
+    const struct wf_loan *loan = channel->ops->loan(channel, outbound);
+    payload->binding = loan ? loan->binding : 0;
+    if (loan) {
+        payload->lender = loan->device;
+        wf_cards_sent(payload->cards, loan->device, frame->length);
+    }
     payload->iov_count +=
         channel->ops->detached_places(channel, outbound, frame->offset, frame->length,
                                       payload->iov + payload->iov_count, WF_TX_SEGMENTS - payload->iov_count, &covered);
@@ -222,6 +227,8 @@ static void sent(struct wf_task *task)
 static void payload_sent(struct wf_task *task)
 {
     struct wf_payload *payload = WF_CONTAINER(task, struct wf_payload, task);
+    if (payload->op.copied > 0)
+        wf_cards_copied(payload->cards, payload->lender, payload->op.copied);
     ended(payload->joined, payload->op.result);
 }
 

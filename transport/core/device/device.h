@@ -37,7 +37,8 @@ struct wf_device {
     _Atomic uint32_t landings;                     /* messages to the device that are granted piece by piece, all
                                                     * sessions */
     _Atomic uint32_t under_way;                    /* copies queued or running */
-    _Atomic uint64_t copied[WF_COPY_WAYS], copies; /* bytes copied, and copies begun; relaxed */
+    _Atomic uint64_t copied[WF_COPY_WAYS], copies; /* bytes copied, but for those of landings, and copies begun;
+                                                    * relaxed */
     _Atomic uint64_t copying_ns;                   /* time with a copy running, up to the last moment without one;
                                                     * relaxed */
     int64_t since_ns;     /* when a copy began after a moment without any; 0: none is running. Token of `worker` */

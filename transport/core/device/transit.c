@@ -202,7 +202,7 @@ static int end_done(struct wf_device *device, struct wf_list *running)
         if (result == 0)
             continue;
         wf_link_remove(link);
-        if (result > 0)
+        if (result > 0 && !transit->landing)
             wf_counter_add(&device->copied[transit->copy.way], transit->end - transit->start);
         if (result > 0 && transit->begin_ns != 0)
             transit->end_ns = wf_world_now(devices->world);

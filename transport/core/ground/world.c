@@ -13,6 +13,7 @@ void wf_world_init(struct wf_world *world, enum wf_log_level level, uint64_t see
 {
     wf_log_init(&world->log, level);
     pthread_mutex_init(&world->lock, NULL);
+    pthread_mutex_init(&world->fallbacks_lock, NULL);
     wf_alarm_init(&world->alarm);
     wf_trace_init(&world->trace);
     world->seed = seed;
@@ -24,6 +25,7 @@ void wf_world_fini(struct wf_world *world)
 {
     wf_trace_fini(&world->trace);
     wf_alarm_fini(&world->alarm);
+    pthread_mutex_destroy(&world->fallbacks_lock);
     pthread_mutex_destroy(&world->lock);
 }
 
@@ -52,14 +54,14 @@ void wf_world_fallback(struct wf_world *world, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line + 1, sizeof line - 1, format, arguments);
     va_end(arguments);
-    pthread_mutex_lock(&world->lock);
+    pthread_mutex_lock(&world->fallbacks_lock);
     size_t used = strlen(world->fallbacks), left = sizeof world->fallbacks - used;
     const char *text = used > 0 ? line : line + 1;
     if (left > 2 && !strstr(world->fallbacks, line + 1)) { /* said once */
         snprintf(world->fallbacks + used + 1, left - 1, "%s", text + 1);
         __atomic_store_n(&world->fallbacks[used], text[0], __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&world->lock);
+    pthread_mutex_unlock(&world->fallbacks_lock);
 }
 
 /* Traffic over loopback shares no network with other hosts. A congestion control that paces, such as bbr, uses timers,

@@ -57,10 +57,11 @@ struct wf_world {
     void (*wake)(void *waiting);
     void *waiting;
 
-    struct wf_alarm alarm; /* the door's */
-    pthread_mutex_t lock;  /* guards the sessions, accept queue, queues, `seed`, a rail's changing fields, fallbacks */
-    uint64_t seed;         /* state of the reproducible generator; 0: random numbers come from the system */
-    char fallbacks[4096];  /* one on each line, and the notes of a plan; only grows */
+    struct wf_alarm alarm;          /* the door's */
+    pthread_mutex_t lock;           /* guards the sessions, accept queue, queues, `seed`, a rail's changing fields */
+    uint64_t seed;                  /* state of the reproducible generator; 0: random numbers come from the system */
+    pthread_mutex_t fallbacks_lock; /* taken last */
+    char fallbacks[4096];           /* one on each line, and the notes of a plan; only grows */
 };
 
 /* `world` is all zero before. `seed` 0: random numbers come from the system; else they are reproducible, for tests. */
@@ -77,7 +78,7 @@ static inline void wf_world_on_wake(struct wf_world *world, void (*wake)(void *w
 /* Fills `bytes` with identities or secrets. Any thread. 0 or -EIO. */
 int wf_world_random(struct wf_world *world, void *bytes, size_t length);
 
-/* Notes why a better path is not in use. Any thread; it may hold devices.lock, and no other lock. */
+/* Notes why a better path is not in use. Any thread, any lock. */
 void wf_world_fallback(struct wf_world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* TCP_CONGESTION for a socket; "": the system's. The setting comes first; without one, sockets that serve only peers on

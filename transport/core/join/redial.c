@@ -92,7 +92,7 @@ void wf_redial_failed(struct wf_talk *talk, int code, int reason, const char *te
         wf_session_peer_closed(session);
     else if (reason == WF_DENY_RETIRED)
         wf_rail_retire(session, talk->join.rail);
-    else if (reason == WF_DENY_LIMIT && channel->strand >= 0)
+    else if ((reason == WF_DENY_LIMIT || code == -EOPNOTSUPP) && channel->strand >= 0)
         wf_route_given_up(wf_route_of(channel));
     wf_session_unlock(session);
 }

@@ -23,7 +23,7 @@ static const struct weft_registration *lender(const struct wf_outbound *outbound
 }
 
 /* How the card of the channel's rail knows its memory, or NULL. */
-static const struct wf_loan *loan_for(const struct wf_channel *channel, const struct wf_outbound *outbound)
+const struct wf_loan *wf_detached_loan(const struct wf_channel *channel, const struct wf_outbound *outbound)
 {
     const struct weft_registration *registration = outbound->lent ? lender(outbound) : NULL;
     int local = channel->lines->rails[channel->rail].local;
@@ -87,7 +87,7 @@ bool wf_detached_any(const struct wf_desk *desk, const struct wf_channel *channe
 /* Bytes from the start that this channel may take. */
 static uint64_t ready_for(const struct wf_channel *channel, const struct wf_outbound *outbound)
 {
-    return outbound->lent && !loan_for(channel, outbound) ? 0 : wf_outbound_ready(outbound);
+    return outbound->lent && !wf_detached_loan(channel, outbound) ? 0 : wf_outbound_ready(outbound);
 }
 
 /* As much of the chunk as there are places left for in the channel's operation; and in that of another channel, on
@@ -104,7 +104,8 @@ static uint64_t fitting(const struct wf_channel *channel, const struct wf_outbou
 static bool suits_batch(const struct wf_channel *channel, const struct wf_outbound *outbound)
 {
     const struct wf_payload *payload = channel->payload;
-    return payload->iov_count == 0 || payload->binding == wf_detached_binding(channel, outbound);
+    const struct wf_loan *loan = wf_detached_loan(channel, outbound);
+    return payload->iov_count == 0 || payload->binding == (loan ? loan->binding : 0);
 }
 
 static struct wf_outbound *take(struct wf_list *line, struct wf_outbound *outbound, uint64_t length,
@@ -137,16 +138,10 @@ struct wf_outbound *wf_detached_next(struct wf_desk *desk, struct wf_channel *ch
     return NULL;
 }
 
-uint32_t wf_detached_binding(const struct wf_channel *channel, const struct wf_outbound *outbound)
-{
-    const struct wf_loan *loan = loan_for(channel, outbound);
-    return loan ? loan->binding : 0;
-}
-
 int wf_detached_places(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t offset,
                        uint64_t length, struct iovec *iov, int max, uint64_t *covered)
 {
-    const struct wf_loan *loan = loan_for(channel, outbound);
+    const struct wf_loan *loan = wf_detached_loan(channel, outbound);
     if (!loan)
         return wf_outbound_places(outbound, offset, length, iov, max, covered);
     int count = 1;

@@ -116,6 +116,8 @@ static void move_on(struct wf_session *session, struct wf_channel *channel, int 
     if (session->lines.up_count == 0)
         session->life.alone_ns = now;
     plan_redial(channel, now);
+    if (code == -EOPNOTSUPP && channel->strand >= 0) /* no inlet any more */
+        wf_route_given_up(wf_route_of(channel));
     if (wf_resend_take_over(channel) < 0)
         wf_guard_fail(&session->guard, -ENOMEM, "no memory to send again what was lost with rail %s", rail->name);
     wf_session_repeat_totals(session);

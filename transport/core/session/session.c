@@ -461,14 +461,16 @@ int wf_session_may_park(struct wf_session *session)
     return open ? 0 : -EALREADY;
 }
 
-/* The inlet that payload of the strand comes to on the rail; NULL: it goes out. */
+static bool comes_here(const struct wf_session *session, const struct wf_join *join)
+{
+    return wf_strand_to_acceptor(join->domain - 1) != session->terms.dialer;
+}
+
+/* The inlet that payload of the strand comes to on the rail; NULL: it goes out, or there is none any more. */
 static struct wf_inlet *inlet_of(const struct wf_session *session, const struct wf_join *join)
 {
-    uint32_t strand = join->domain - 1;
-    bool comes = wf_strand_to_acceptor(strand) != session->terms.dialer;
-    return comes ? wf_cards_inlet(session->sessions->cards, session->lines.rails[join->rail].local,
-                                  (int)wf_strand_domain(strand))
-                 : NULL;
+    int local = session->lines.rails[join->rail].local, device = (int)wf_strand_domain(join->domain - 1);
+    return comes_here(session, join) ? wf_cards_inlet(session->sessions->cards, local, device) : NULL;
 }
 
 int wf_session_park(struct wf_session *session, const struct wf_join *join, int fd, struct wf_status *status)
@@ -476,6 +478,8 @@ int wf_session_park(struct wf_session *session, const struct wf_join *join, int 
     struct wf_cards *cards = session->sessions->cards;
     struct wf_inlet *inlet = inlet_of(session, join);
     void *rule = NULL;
+    if (!inlet && comes_here(session, join))
+        return wf_fail(status, -EOPNOTSUPP, "the inlet was left");
     int result = inlet ? wf_cards_steer(cards, inlet, fd, &rule, status) : 0;
     if (result < 0)
         return result;
