@@ -45,6 +45,40 @@ void bench_count_events(const struct weft_rail_stats *before, const struct weft_
     }
 }
 
+/* --- paths --- */
+
+static struct weft_context *context_of(const struct bench_bed *bed)
+{
+    return bed->ops->moves_data && bed->ops->context ? bed->ops->context(bed->backend, false) : NULL;
+}
+
+void bench_direct_now(const struct bench_bed *bed, struct bench_direct *direct)
+{
+    struct weft_devmem_stats stats[BENCH_GPUS_MAX];
+    const struct weft_context *context = context_of(bed);
+    int count = context ? weft_context_devmem_stats(context, stats, BENCH_GPUS_MAX) : 0;
+
+    *direct = (struct bench_direct){0};
+    for (int i = 0; i < count && i < BENCH_GPUS_MAX; i++) {
+        direct->sent += stats[i].sent_bytes;
+        direct->received += stats[i].fragment_bytes;
+    }
+}
+
+void bench_direct_since(const struct bench_bed *bed, const struct bench_direct *before, struct bench_news *news)
+{
+    struct bench_direct now;
+
+    bench_direct_now(bed, &now);
+    news->direct_sent = growth(before->sent, now.sent);
+    news->direct_received = growth(before->received, now.received);
+}
+
+enum bench_path bench_bed_path(const struct bench_bed *bed, enum bench_memory memory, uint64_t direct, uint64_t all)
+{
+    return context_of(bed) ? bench_path_of(memory, direct, all) : BENCH_PATH_UNKNOWN;
+}
+
 /* --- check --- */
 
 int bench_poison(const struct bench_bed *bed, uint32_t place, uint8_t *landing, uint64_t size, struct wf_status *status)

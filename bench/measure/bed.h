@@ -11,6 +11,7 @@
 #include "bench/machine/load.h"
 #include "bench/nodes/control.h"
 #include "bench/plan/schedule.h"
+#include "bench/result/path.h"
 #include "rounds.h"
 
 /* What every phase works on. Owner: the measuring thread. */
@@ -63,6 +64,18 @@ void bench_abandon(const struct bench_bed *bed, const bench_request *requests, s
 /* The counters of the rails between the nodes, or of those within this node: fills up to BENCH_RAILS_MAX of `stats` and
  * returns how many. 0: the backend has none, or cannot tell. */
 int bench_rails_now(const struct bench_bed *bed, bool intra, struct weft_rail_stats *stats);
+
+/* Payload between the nodes that network cards have read and written in this node's GPU memory themselves, so far. */
+struct bench_direct {
+    uint64_t sent, received;
+};
+
+/* All 0: none, or the backend does not tell. */
+void bench_direct_now(const struct bench_bed *bed, struct bench_direct *direct);
+/* What has become of it since `before`, as news of a timed segment. */
+void bench_direct_since(const struct bench_bed *bed, const struct bench_direct *before, struct bench_news *news);
+/* The path of `all` bytes of a segment in this kind of memory, of which so many went without a copy. */
+enum bench_path bench_bed_path(const struct bench_bed *bed, enum bench_memory memory, uint64_t direct, uint64_t all);
 
 /* Adds to `news` what became of `count` rails between two looks at them. */
 void bench_count_events(const struct weft_rail_stats *before, const struct weft_rail_stats *after, int count,

@@ -283,6 +283,16 @@ static void fill_background(const struct rally *rally, struct bench_sample *samp
     sample->back.elapsed_ns = rally->mine.background_ns;
 }
 
+/* Of what goes forth, the background with it: out of memory here, into memory there. */
+static void fill_path(const struct rally *rally, struct bench_sample *sample)
+{
+    uint64_t all = sample->size * sample->iters + sample->background * sample->forth.messages;
+
+    sample->path_send = (uint8_t)bench_bed_path(rally->bed, sample->pair.src_memory, rally->mine.direct_sent, all);
+    sample->path_receive =
+        (uint8_t)bench_bed_path(rally->bed, sample->pair.dst_memory, rally->theirs.direct_received, all);
+}
+
 static double bytes_of(const struct bench_sample *sample)
 {
     return 2.0 * (double)sample->size * sample->iters +
@@ -305,13 +315,14 @@ static void fill_rally_sample(const struct rally *rally, const struct bench_news
     sample->inflight = 1;
     sample->buffers = rally->areas;
     sample->latency = true;
+    fill_background(rally, sample);
     sample->grouped = 1;
     sample->checked = bench_verifies(bed);
     sample->timed_check = bench_verifies_timed(bed);
+    fill_path(rally, sample);
     sample->verified_bytes = verified->verified_bytes;
     sample->wrong = rally->wrong.bytes || !rally->background.wrong.bytes ? rally->wrong : rally->background.wrong;
     sample->wrong.bytes = verified->wrong_bytes;
-    fill_background(rally, sample);
     double bytes = bytes_of(sample);
     sample->cpu_s_per_gb = bytes > 0 && bed->ops->moves_data ? (double)both.cpu_ns / bytes : -1;
     sample->page_faults = both.page_faults;
@@ -323,13 +334,14 @@ static void fill_rally_sample(const struct rally *rally, const struct bench_news
 
 /* What the rails did in the timed segment, and all else that this node has to tell of it. */
 static int tell_rally(struct rally *rally, const struct weft_rail_stats *before, const struct weft_rail_stats *after,
-                      int rails, struct wf_status *status)
+                      int rails, const struct bench_direct *direct, struct wf_status *status)
 {
     rally->mine = (struct bench_news){.cpu_ns = rally->usage.cpu_ns,
                                       .page_faults = rally->usage.page_faults,
                                       .elapsed_ns = (uint64_t)rally->elapsed_ns,
                                       .background_messages = rally->background.flux.messages,
                                       .background_ns = rally->background.flux.elapsed_ns};
+    bench_direct_since(rally->bed, direct, &rally->mine);
     bench_count_events(before, after, rails, &rally->mine);
     return bench_control_swap(rally->bed->control, &rally->mine, &rally->theirs, status);
 }
@@ -352,13 +364,15 @@ static int conclude_rally(struct rally *rally, uint32_t iters, struct bench_samp
 static int measure(struct rally *rally, uint32_t iters, struct bench_result *result, struct wf_status *status)
 {
     struct weft_rail_stats before[BENCH_RAILS_MAX], after[BENCH_RAILS_MAX];
+    struct bench_direct direct;
     struct bench_sample sample;
 
     bench_rails_now(rally->bed, false, before);
+    bench_direct_now(rally->bed, &direct);
     int code = run_rally_timed(rally, iters, status);
     int rails = bench_rails_now(rally->bed, false, after);
     if (code == 0)
-        code = tell_rally(rally, before, after, rails, status);
+        code = tell_rally(rally, before, after, rails, &direct, status);
     if (code == 0)
         code = verify_rally(rally, iters, status);
     if (code == 0)

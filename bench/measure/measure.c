@@ -52,11 +52,13 @@ static int run_phase_timed(struct bench_phase *phase, struct wf_status *status)
         .first = phase->warmed, .count = phase->iters, .timed = true, .verified = bench_verifies_timed(phase->bed)};
 
     snapshot(phase, phase->before);
+    bench_direct_now(phase->bed, &phase->direct);
     bench_load_begin(phase->bed->load);
     if (result == 0)
         result = bench_phase_run(phase, &timed, status);
     bench_load_end(phase->bed->load, phase->usage.cpu_ns);
     snapshot(phase, phase->after);
+    bench_direct_since(phase->bed, &phase->direct, &phase->mine);
     return result;
 }
 
@@ -92,6 +94,31 @@ static uint32_t sharers(const struct bench_phase *phase, bool intra)
     return count;
 }
 
+/* Bytes that came here from the other node, out of GPU memory there, or into GPU memory here. */
+static uint64_t gpu_bytes(const struct bench_phase *phase, bool there)
+{
+    const struct bench_plan *plan = phase->bed->plan;
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < phase->flow_count; i++) {
+        const struct bench_pair *pair = &plan->pairs[phase->flows[i].pair];
+        bool counts = phase->flows[i].receives && pair->src_node != pair->dst_node &&
+                      (there ? pair->src_memory : pair->dst_memory) != BENCH_HOST;
+        bytes += counts ? phase->size * phase->iters : 0;
+    }
+    return bytes;
+}
+
+/* Within a node no card is on the way. */
+static void fill_path(const struct bench_phase *phase, bool intra, struct bench_sample *sample)
+{
+    uint64_t sent = intra ? 0 : phase->theirs.direct_sent, received = intra ? 0 : phase->mine.direct_received;
+
+    sample->path_send = (uint8_t)bench_bed_path(phase->bed, sample->pair.src_memory, sent, gpu_bytes(phase, true));
+    sample->path_receive =
+        (uint8_t)bench_bed_path(phase->bed, sample->pair.dst_memory, received, gpu_bytes(phase, false));
+}
+
 static void fill_flow_sample(const struct bench_phase *phase, struct bench_flow *flow, const struct bench_news *both,
                              double cpu, struct bench_sample *sample)
 {
@@ -117,6 +144,7 @@ static void fill_flow_sample(const struct bench_phase *phase, struct bench_flow 
     sample->retransmits = both->retransmits;
     sample->failures = both->failures;
     sample->resent_bytes = both->resent_bytes;
+    fill_path(phase, intra, sample);
     wf_times_of(flow->times, flow->time_count, &sample->time);
     sample->grouped = bench_phase_group(phase);
     sample->rail_count = phase->rail_count[intra];
@@ -126,18 +154,18 @@ static void fill_flow_sample(const struct bench_phase *phase, struct bench_flow 
 }
 
 /* Tells the other node what this one did in the timed pass. */
-static int tell_phase(const struct bench_phase *phase, struct bench_news *both, struct wf_status *status)
+static int tell_phase(struct bench_phase *phase, struct bench_news *both, struct wf_status *status)
 {
-    struct bench_news mine = {.cpu_ns = phase->usage.cpu_ns,
-                              .page_faults = phase->usage.page_faults,
-                              .elapsed_ns = (uint64_t)phase->elapsed_ns};
-    struct bench_news theirs;
+    struct bench_news *mine = &phase->mine;
 
+    mine->cpu_ns = phase->usage.cpu_ns;
+    mine->page_faults = phase->usage.page_faults;
+    mine->elapsed_ns = (uint64_t)phase->elapsed_ns;
     for (int intra = 0; intra < 2; intra++)
-        bench_count_events(phase->before[intra], phase->after[intra], phase->rail_count[intra], &mine);
-    int result = bench_control_swap(phase->bed->control, &mine, &theirs, status);
+        bench_count_events(phase->before[intra], phase->after[intra], phase->rail_count[intra], mine);
+    int result = bench_control_swap(phase->bed->control, mine, &phase->theirs, status);
     if (result == 0)
-        bench_news_join(&mine, &theirs, both);
+        bench_news_join(mine, &phase->theirs, both);
     return result;
 }
 

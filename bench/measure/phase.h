@@ -44,6 +44,8 @@ struct bench_phase {
     struct bench_usage usage; /* of timed segments */
     struct weft_rail_stats before[2][BENCH_RAILS_MAX], after[2][BENCH_RAILS_MAX]; /* [intra] */
     int rail_count[2];
+    struct bench_direct direct;     /* before the timed segment */
+    struct bench_news mine, theirs; /* of the timed segment */
 };
 
 /* Lists of flows and requests for bed, size and pairs already set. Can be given to fini either way. */

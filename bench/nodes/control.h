@@ -19,7 +19,16 @@ struct bench_news {
     uint64_t cpu_ns;      /* processor time in the timed region */
     uint64_t retransmits; /* TCP segments sent again */
     uint64_t elapsed_ns;  /* from the start barrier to its last completion */
-    uint64_t wrong_bytes, verified_bytes;
+    /* News of a timed segment tell nothing of verification, and the places of these two in a word, which older
+     * versions know, tell which bytes network cards have read and written in GPU memory themselves. */
+    union {
+        uint64_t wrong_bytes;
+        uint64_t direct_sent;
+    };
+    union {
+        uint64_t verified_bytes;
+        uint64_t direct_received;
+    };
     uint64_t failures;                           /* channels lost */
     uint64_t resent_bytes;                       /* payload sent again for that */
     uint64_t page_faults;                        /* in the timed region */

@@ -11,7 +11,7 @@ static const char header[] =
     "wrong_bytes,rails,cpu_s_per_gb,retransmits,failures,resent_bytes,page_faults,inflight,buffers,background_size_"
     "bytes,"
     "background_inflight,background_src_to_dst_bw_gb_per_s,background_dst_to_src_bw_gb_per_s,messages_per_s,"
-    "verified_bytes,measured_bytes,times_contain_verification,time_us_p10,stamp\n";
+    "verified_bytes,measured_bytes,times_contain_verification,time_us_p10,stamp,path_send,path_receive\n";
 
 /* An empty field where the JSON has null. */
 static void put_optional(FILE *file, double value)
@@ -40,6 +40,13 @@ static void put_background(FILE *file, const struct bench_sample *sample)
     put_optional(file, bench_background_rate(sample, &sample->back));
 }
 
+static void put_path(FILE *file, enum bench_path path)
+{
+    const char *name = bench_path_name(path);
+
+    fprintf(file, ",%s", name ? name : "");
+}
+
 static void put_sample(FILE *file, const struct bench_result *result, const struct bench_sample *sample)
 {
     const struct wf_times *time = &sample->time;
@@ -64,9 +71,12 @@ static void put_sample(FILE *file, const struct bench_result *result, const stru
             sample->resent_bytes, sample->page_faults, sample->inflight, sample->buffers);
     put_background(file, sample);
     put_optional(file, bench_sample_messages_per_s(sample));
-    fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%s,%.9g,%s\n", sample->verified_bytes, bench_sample_measured_bytes(sample),
+    fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%s,%.9g,%s", sample->verified_bytes, bench_sample_measured_bytes(sample),
             sample->timed_check ? "true" : "false", time->p10,
             bench_stamps_text(sample->stamps, stamps, sizeof stamps));
+    put_path(file, (enum bench_path)sample->path_send);
+    put_path(file, (enum bench_path)sample->path_receive);
+    fputc('\n', file);
 }
 
 static int put_all(const void *what, FILE *file)

@@ -152,6 +152,14 @@ static void keep_footprint(json_t *host, const json_t *footprint)
             json_object_set(host, names[i], json_object_get(footprint, names[i]));
 }
 
+static void keep_gpus(json_t *host, const json_t *totals, const char *name)
+{
+    json_t *each = json_object_get(totals, name);
+
+    if (json_array_size(each) > 0)
+        json_object_set(host, name, each);
+}
+
 static void keep_in_host(json_t *host, const json_t *totals)
 {
     json_t *affinity = json_object_get(totals, "affinity"), *backends = json_object_get(totals, "backends");
@@ -161,8 +169,8 @@ static void keep_in_host(json_t *host, const json_t *totals)
         json_object_set(host, "affinity", affinity);
     if (backends)
         json_object_set(host, "backends", backends);
-    if (json_array_size(json_object_get(totals, "gpu_copies")) > 0)
-        json_object_set(host, "gpu_copies", json_object_get(totals, "gpu_copies"));
+    keep_gpus(host, totals, "gpu_copies");
+    keep_gpus(host, totals, "devmem");
     bench_gpu_states_into(host, json_object_get(totals, "gpus"), "after");
 }
 

@@ -91,6 +91,20 @@ static json_t *background_to_json(const struct bench_sample *sample)
                      "dst_to_src", flux_to_json(sample, &sample->back));
 }
 
+static json_t *name_or_null(const char *name)
+{
+    return name ? json_string(name) : json_null();
+}
+
+static json_t *path_to_json(const struct bench_sample *sample)
+{
+    const char *send = bench_path_name((enum bench_path)sample->path_send);
+    const char *receive = bench_path_name((enum bench_path)sample->path_receive);
+
+    return send || receive ? json_pack("{s:o, s:o}", "send", name_or_null(send), "receive", name_or_null(receive))
+                           : json_null();
+}
+
 json_t *bench_sample_to_json(const struct bench_sample *sample, const char *pattern,
                              const struct bench_rail_names *rails)
 {
@@ -125,6 +139,7 @@ json_t *bench_sample_to_json(const struct bench_sample *sample, const char *patt
     if (sample->wrong.bytes)
         json_object_set_new(json, "first_wrong", wrong_to_json(&sample->wrong));
     json_object_set_new(json, "background", background_to_json(sample));
+    json_object_set_new(json, "path", path_to_json(sample));
     json_object_set_new(json, "rails", rails_to_json(sample, rails));
     json_object_set_new(json, "cpu_s_per_gb", bench_number_or_null(sample->cpu_s_per_gb));
     json_object_set_new(json, "page_faults", json_integer((json_int_t)sample->page_faults));
@@ -187,6 +202,12 @@ static void background_from_json(const json_t *json, struct bench_sample *sample
     flux_from_json(json_object_get(json, "dst_to_src"), &sample->back);
 }
 
+static void path_from_json(const json_t *json, struct bench_sample *sample)
+{
+    sample->path_send = (uint8_t)bench_path_named(json_string_value(json_object_get(json, "send")));
+    sample->path_receive = (uint8_t)bench_path_named(json_string_value(json_object_get(json, "receive")));
+}
+
 static bool endpoint_from_json(const json_t *json, uint8_t *node, uint32_t *endpoint)
 {
     unsigned at_node, at_endpoint;
@@ -241,6 +262,7 @@ int bench_sample_from_json(const json_t *json, const struct bench_backend_choice
     sample->timed_check = json_is_true(json_object_get(json, "times_contain_verification"));
     wrong_from_json(json_object_get(json, "first_wrong"), &sample->wrong);
     background_from_json(json_object_get(json, "background"), sample);
+    path_from_json(json_object_get(json, "path"), sample);
     sample->cpu_s_per_gb = real_of(json, "cpu_s_per_gb");
     sample->page_faults = integer_of(json, "page_faults");
     sample->retransmits = integer_of(json, "retransmits");

@@ -13,6 +13,7 @@
 #include "bench/buffers/pattern.h"
 #include "bench/nodes/link.h"
 #include "bench/plan/schedule.h"
+#include "path.h"
 #include "stamp.h"
 
 /* Messages that came in some time. */
@@ -26,12 +27,13 @@ struct bench_sample {
     struct bench_pair pair;
     uint64_t size;
     uint32_t iters;
-    uint32_t inflight; /* messages outstanding at most */
-    uint32_t buffers;  /* areas they landed in; with the setting `buffers`, also those they left from */
-    uint32_t grouped;  /* completions that each time was taken over */
-    bool latency;      /* the times are half round trips */
-    bool checked;      /* wrong.bytes says something */
-    bool timed_check;  /* the times contain verification */
+    uint32_t inflight;               /* messages outstanding at most */
+    uint32_t buffers;                /* areas they landed in; with the setting `buffers`, also those they left from */
+    uint32_t grouped;                /* completions that each time was taken over */
+    bool latency;                    /* the times are half round trips */
+    bool checked;                    /* wrong.bytes says something */
+    bool timed_check;                /* the times contain verification */
+    uint8_t path_send, path_receive; /* enum bench_path, of all messages that were under way at once */
     uint64_t verified_bytes;
     struct wf_times time;
     struct bench_wrong wrong;

@@ -150,13 +150,30 @@ static json_t *gpu_copies(const struct bench_link *link)
     return all;
 }
 
+/* What network cards have read and written in GPU memory themselves, since the context was made. */
+static json_t *devmem_totals(const struct bench_link *link)
+{
+    struct weft_devmem_stats stats[BENCH_GPUS_MAX];
+    int count = link->context ? weft_context_devmem_stats(link->context, stats, BENCH_GPUS_MAX) : 0;
+    json_t *all = json_array();
+
+    for (int i = 0; i < count && i < BENCH_GPUS_MAX; i++)
+        json_array_append_new(all, json_pack("{s:i, s:i, s:I, s:I, s:I, s:I, s:I}", "gpu", stats[i].index, "inlets",
+                                             stats[i].inlets, "fragment_bytes", (json_int_t)stats[i].fragment_bytes,
+                                             "host_bytes", (json_int_t)stats[i].host_bytes, "sent_bytes",
+                                             (json_int_t)stats[i].sent_bytes, "sends_copied",
+                                             (json_int_t)stats[i].sends_copied, "fragments_held",
+                                             (json_int_t)stats[i].fragments_held));
+    return all;
+}
+
 json_t *bench_totals(const struct bench_link *link)
 {
     json_t *states = link->gpu_states;
 
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "gpu_copies", gpu_copies(link), "rails",
-                     bench_rail_facts(link), "fallbacks", bench_fallback_facts(link), "faults", fault_totals(link),
-                     "footprint", bench_footprint_to_json(&link->footprint), "affinity",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "gpu_copies", gpu_copies(link), "devmem",
+                     devmem_totals(link), "rails", bench_rail_facts(link), "fallbacks", bench_fallback_facts(link),
+                     "faults", fault_totals(link), "footprint", bench_footprint_to_json(&link->footprint), "affinity",
                      bench_placement_to_json(&link->placement, link->context), "gpus",
                      states ? json_incref(states) : json_null(), "backends",
                      link->backends ? json_incref(link->backends) : json_array());

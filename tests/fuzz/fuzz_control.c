@@ -243,6 +243,12 @@ int weft_context_gpu_stats(const struct weft_context *context, struct weft_gpu_s
     return 0;
 }
 
+int weft_context_devmem_stats(const struct weft_context *context, struct weft_devmem_stats *stats, int max)
+{
+    (void)context, (void)stats, (void)max;
+    return 0;
+}
+
 int weft_peer_rails(const struct weft_peer *peer, struct weft_rail_stats *stats, int max)
 {
     (void)peer, (void)stats, (void)max;
