@@ -75,6 +75,7 @@ static int lease(struct visit *visit, const struct wf_helper_request *request, i
     memcpy(visit->card, request->card, sizeof visit->card);
     reply->queue = visit->loan.lent.queue;
     reply->binding = visit->loan.lent.binding;
+    reply->by_port = visit->loan.by_port;
     serve_log(visit->desk, visit->holder, "%s: queue %u is bound", request->card, reply->queue);
     return 0;
 }

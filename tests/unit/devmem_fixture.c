@@ -320,12 +320,19 @@ static uint32_t count_rules(const struct fake_kernel *fake)
     return count;
 }
 
+static bool names_sender(const struct ethtool_rx_flow_spec *rule)
+{
+    return rule->flow_type == TCP_V4_FLOW ? rule->m_u.tcp_ip4_spec.psrc != 0 : rule->m_u.tcp_ip6_spec.psrc != 0;
+}
+
 static int add_rule(struct fake_kernel *fake, struct ethtool_rx_flow_spec *rule)
 {
     uint32_t place = rule->location;
 
     if (!fake->admin)
         return -EPERM;
+    if (fake->by_port && names_sender(rule))
+        return -EOPNOTSUPP;
     if (place == RX_CLS_LOC_ANY)
         for (place = 0; place < fake->rules_most && fake->used[place];)
             place++;

@@ -31,6 +31,7 @@ struct fake_kernel {
     int split; /* as enum wf_devmem_split; UNKNOWN is not told */
     int64_t hds_thresh;
     uint32_t queues, queues_most;
+    bool by_port; /* it takes no rule that names the sender */
     bool ntuple, ntuple_fixed, anywhere, forgets_rules, crooked_rules, size_told_late;
     uint32_t rules_most, rss_entries;
     struct ethtool_rx_flow_spec rules[FAKE_RULES];

@@ -166,6 +166,21 @@ static void a_client_gets_a_queue_and_rules(void **state)
     assert_int_equal(rules(), 0);
 }
 
+/* It has to know, for then it takes such streams at a port of their own. */
+static void a_client_is_told_that_rules_are_for_ports(void **state)
+{
+    (void)state;
+    fake->by_port = true;
+    lease();
+    assert_int_equal(reply.by_port, 1);
+    for (int i = 0; i < 2; i++) {
+        expect(0, "", ask(WF_HELPER_STEER, stream[1], NULL));
+        assert_int_equal(rules(), 1);
+    }
+    leave();
+    assert_int_equal(rules(), 0);
+}
+
 static void its_rules_go_when_it_goes(void **state)
 {
     (void)state;
@@ -285,7 +300,7 @@ static void another_version_ends_the_conversation(void **state)
 {
     (void)state;
     request.version = WF_HELPER_VERSION + 1;
-    expect(-EPROTO, "asked as one of version 2", ask(WF_HELPER_LEASE, 0, NULL));
+    expect(-EPROTO, "asked as one of version 3", ask(WF_HELPER_LEASE, 0, NULL));
     assert_int_equal(ask(WF_HELPER_LEASE, 0, NULL), -EPIPE);
 }
 
@@ -406,19 +421,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
     const struct CMUnitTest tests[] = {
-        TEST(a_client_gets_a_queue_and_rules),
-        TEST(its_rules_go_when_it_goes),
-        TEST(a_queue_that_it_keeps_stays_on_record),
-        TEST(requests_in_the_wrong_order),
-        TEST(cards_that_are_not_served),
-        TEST(streams_that_are_not_its_own),
-        TEST(more_rules_than_a_queue_may_have),
-        TEST(more_queues_than_a_user_may_have),
-        TEST(another_version_ends_the_conversation),
-        TEST(garbage_ends_the_conversation),
-        TEST(a_process_without_the_right_asks_the_helper),
-        TEST(users_by_name_and_number),
-        TEST(one_helper_at_a_time),
+        TEST(a_client_gets_a_queue_and_rules),  TEST(a_client_is_told_that_rules_are_for_ports),
+        TEST(its_rules_go_when_it_goes),        TEST(a_queue_that_it_keeps_stays_on_record),
+        TEST(requests_in_the_wrong_order),      TEST(cards_that_are_not_served),
+        TEST(streams_that_are_not_its_own),     TEST(more_rules_than_a_queue_may_have),
+        TEST(more_queues_than_a_user_may_have), TEST(another_version_ends_the_conversation),
+        TEST(garbage_ends_the_conversation),    TEST(a_process_without_the_right_asks_the_helper),
+        TEST(users_by_name_and_number),         TEST(one_helper_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@
 #include "base/status.h"
 
 #define WF_HELPER_SOCKET "nic.sock" /* in WF_LENT_FOLDER */
-#define WF_HELPER_VERSION 1
+#define WF_HELPER_VERSION 2
 
 enum wf_helper_verb {
     WF_HELPER_LEASE = 1, /* with a dma-buf; once. The reply has the netlink socket */
@@ -43,6 +43,7 @@ struct wf_helper_reply {
     uint32_t number;            /* of the request; 0: the first words */
     int32_t result;             /* 0, or a negative errno */
     uint32_t queue, binding;    /* of LEASE */
+    uint32_t by_port;           /* of LEASE: as wf_lease_by_port(), 0 or 1 */
     uint32_t rule;              /* of STEER */
     char words[WF_STATUS_TEXT]; /* of a failure */
 };

@@ -16,6 +16,7 @@
 
 struct wf_lease {
     uint32_t queue, binding;
+    bool by_port;
     int helper;          /* connection; -1: the loan is its own */
     uint32_t asked;      /* number of the last request */
     int keeper;          /* netlink socket with the binding, from the helper */
@@ -124,6 +125,7 @@ static int ask_for_queue(struct wf_lease *lease, const char *folder, const char 
     if (result == 0) {
         lease->queue = reply.queue;
         lease->binding = reply.binding;
+        lease->by_port = reply.by_port;
     } else {
         close(lease->helper);
     }
@@ -142,6 +144,7 @@ static int take_queue(struct wf_lease *lease, const struct wf_devmem_kernel *ker
     if (result == 0) {
         lease->queue = lease->loan.lent.queue;
         lease->binding = lease->loan.lent.binding;
+        lease->by_port = lease->loan.by_port;
     }
     return result;
 }
@@ -209,6 +212,11 @@ uint32_t wf_lease_queue(const struct wf_lease *lease)
 uint32_t wf_lease_binding(const struct wf_lease *lease)
 {
     return lease->binding;
+}
+
+bool wf_lease_by_port(const struct wf_lease *lease)
+{
+    return lease->by_port;
 }
 
 int wf_lease_steer(struct wf_lease *lease, int socket, uint32_t *rule, struct wf_status *status)

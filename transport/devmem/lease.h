@@ -38,6 +38,10 @@ uint32_t wf_lease_queue(const struct wf_lease *lease);
 /* Of the dma-buf, in the control messages of recvmsg(). */
 uint32_t wf_lease_binding(const struct wf_lease *lease);
 
+/* Whether the card leads no single stream to the queue, but all that come to an address and port: then a stream is led
+ * only if no other has its port. */
+bool wf_lease_by_port(const struct wf_lease *lease);
+
 /* Leads the stream of a connected TCP socket, which stays the caller's, to the queue. When this returns 0 the rule was
  * read back from the card: what comes from then on goes to the queue. `rule` is for the call below. Fails as
  * wf_loan_steer(); -EPIPE: the helper has ended, and the lease goes on without new rules. */

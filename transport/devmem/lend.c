@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* --- the queues of a card --- */
 
@@ -172,6 +171,8 @@ static int take(struct wf_loan *loan, const struct wf_lend_terms *terms, struct 
         loan->lent.ifindex = card->card.ifindex;
         result = wf_lent_write(held.folder, &loan->lent, status);
     }
+    if (result == 0)
+        wf_loan_try_rules(loan, held.folder);
     wf_lent_let_go(&held);
     return result;
 }
@@ -196,93 +197,4 @@ int wf_lend(const struct wf_devmem_kernel *kernel, const char *folder, const str
         loan->binding = loan->devmem = NULL;
     }
     return result;
-}
-
-/* --- rules --- */
-
-static int add_rule(struct wf_loan *loan, int folder, int slot, const struct wf_devmem_flow *flow,
-                    struct wf_status *status)
-{
-    struct wf_lent *lent = &loan->lent;
-    struct wf_status ignored;
-    char name[IFNAMSIZ];
-    uint32_t place;
-    int result = wf_devmem_name(loan->devmem, lent->ifindex, name, status);
-
-    if (result)
-        return result;
-    lent->rules[slot] = *flow;
-    result = wf_lent_write(folder, lent, status);
-    if (result == 0)
-        result = wf_devmem_steer(loan->devmem, name, flow, lent->queue, &place, status);
-    if (result == 0)
-        return 0;
-    memset(&lent->rules[slot], 0, sizeof lent->rules[slot]);
-    wf_lent_write(folder, lent, &ignored);
-    return result;
-}
-
-int wf_loan_steer(struct wf_loan *loan, int socket, uint32_t *rule, struct wf_status *status)
-{
-    struct wf_lent_folder held;
-    struct wf_devmem_flow flow;
-    int slot = 0, result = wf_lend_flow(socket, &flow, status);
-
-    while (slot < WF_LENT_RULES_MAX && loan->lent.rules[slot].to.ss_family != AF_UNSPEC)
-        slot++;
-    if (result == 0 && slot == WF_LENT_RULES_MAX)
-        result = wf_fail(status, -ENOSPC, "queue %u has %d rules, and may have no more", loan->lent.queue, slot);
-    if (result == 0)
-        result = wf_lent_hold(loan->folder, &held, status);
-    if (result)
-        return result;
-    result = wf_lent_sweep(loan->devmem, held.folder, status); /* one of the same words may be there still */
-    if (result >= 0)
-        result = add_rule(loan, held.folder, slot, &flow, status);
-    wf_lent_let_go(&held);
-    if (result == 0)
-        *rule = (uint32_t)slot;
-    return result;
-}
-
-/* Out of the card first: what the record says no more nobody would take away. */
-static int drop_rule(struct wf_loan *loan, int folder, int rule, struct wf_status *status)
-{
-    int result = wf_lent_take_rule(loan->devmem, &loan->lent, rule, status);
-
-    if (result)
-        return result;
-    memset(&loan->lent.rules[rule], 0, sizeof loan->lent.rules[rule]);
-    return wf_lent_write(folder, &loan->lent, status);
-}
-
-int wf_loan_unsteer(struct wf_loan *loan, uint32_t rule, struct wf_status *status)
-{
-    struct wf_lent_folder held;
-
-    if (rule >= WF_LENT_RULES_MAX || loan->lent.rules[rule].to.ss_family == AF_UNSPEC)
-        return wf_fail(status, -ENOENT, "queue %u has no rule with the number %u", loan->lent.queue, rule);
-    int result = wf_lent_hold(loan->folder, &held, status);
-    if (result)
-        return result;
-    result = drop_rule(loan, held.folder, (int)rule, status);
-    wf_lent_let_go(&held);
-    return result;
-}
-
-/* The record goes with the binding; one whose binding was given away may be swept later. */
-void wf_loan_end(struct wf_loan *loan)
-{
-    struct wf_lent_folder held = {.folder = -1, .lock = -1};
-    struct wf_status ignored;
-    bool holding = wf_lent_hold(loan->folder, &held, &ignored) == 0;
-
-    for (int i = 0; i < WF_LENT_RULES_MAX && holding; i++)
-        if (loan->lent.rules[i].to.ss_family != AF_UNSPEC)
-            drop_rule(loan, held.folder, i, &ignored);
-    wf_devmem_close(loan->binding);
-    if (holding)
-        wf_lent_sweep(loan->devmem, held.folder, &ignored);
-    wf_devmem_close(loan->devmem);
-    wf_lent_let_go(&held);
 }

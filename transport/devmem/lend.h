@@ -38,20 +38,28 @@ struct wf_loan {
     struct wf_devmem *binding; /* the binding lives as long as its socket; NULL: given away */
     const char *folder;        /* path of the records; the caller keeps it */
     struct wf_lent lent;
+    bool by_port; /* the card takes no rule for one stream, but for all of an address and port of this machine */
+    uint32_t streams[WF_LENT_RULES_MAX]; /* led by each rule */
 };
 
 /* `kernel` as for wf_devmem_open(). What programs that have ended left in the cards is taken away before. */
 int wf_lend(const struct wf_devmem_kernel *kernel, const char *folder, const struct wf_lend_terms *terms,
             struct wf_loan *loan, struct wf_status *status);
 /* Leads the stream of a connected TCP socket to the queue: what comes for it after this goes there. `rule` is for the
- * call below. The socket stays the caller's. -ENOTCONN: it is not connected; -EINVAL: no TCP socket, or one of another
- * network; -ENOSPC: the card's table is full, or the queue has WF_LENT_RULES_MAX rules. */
+ * call below. The socket stays the caller's. Of a loan `by_port` all streams to the socket's address and port are led
+ * there, whoever's they are: the first one adds the rule, and the last one takes it away. -ENOTCONN: it is not
+ * connected; -EINVAL: no TCP socket, or one of another network; -ENOSPC: the card's table is full, or the queue has
+ * WF_LENT_RULES_MAX rules. */
 int wf_loan_steer(struct wf_loan *loan, int socket, uint32_t *rule, struct wf_status *status);
 /* -ENOENT: there is none with that number. A rule that is in the card no more is as good as taken away. */
 int wf_loan_unsteer(struct wf_loan *loan, uint32_t rule, struct wf_status *status);
 /* Takes the rules away, then the binding; a binding that was given away goes when its new owner closes it. What cannot
  * be taken is left for the next wf_lent_sweep(). */
 void wf_loan_end(struct wf_loan *loan);
+
+/* For wf_lend(): finds out whether it is one `by_port`, with rules for addresses that no network has. `folder` is the
+ * descriptor of the records, held. */
+void wf_loan_try_rules(struct wf_loan *loan, int folder);
 
 /* The stream of a connected TCP socket of this network. Fails as wf_loan_steer(). */
 int wf_lend_flow(int socket, struct wf_devmem_flow *flow, struct wf_status *status);

@@ -18,6 +18,7 @@
 #define HEAD "weft-lease 1"
 #define FILE_NAME 80
 #define RECORD_BYTES (WF_LENT_RULES_MAX * 128 + 512)
+#define ANY "any"    /* instead of an address */
 #define LOCK ".lock" /* that of 'weft nic', too */
 #define TRIES 500
 #define BETWEEN_TRIES_NS 10000000
@@ -109,6 +110,10 @@ static void put_address(FILE *file, const struct sockaddr_storage *at)
     char text[INET6_ADDRSTRLEN];
     bool is_six = at->ss_family == AF_INET6;
 
+    if (at->ss_family == AF_UNSPEC) {
+        fprintf(file, " " ANY " 0");
+        return;
+    }
     inet_ntop(at->ss_family, is_six ? (const void *)&six->sin6_addr : &four->sin_addr, text, sizeof text);
     fprintf(file, " %s %u", text, ntohs(is_six ? six->sin6_port : four->sin_port));
 }
@@ -167,6 +172,8 @@ static bool read_address(const char *text, unsigned port, struct sockaddr_storag
 
     if (port > UINT16_MAX)
         return false;
+    if (strcmp(text, ANY) == 0)
+        return true;
     if (inet_pton(AF_INET, text, &four->sin_addr) == 1) {
         four->sin_family = AF_INET;
         four->sin_port = htons((uint16_t)port);
@@ -185,7 +192,7 @@ static bool read_rule(const char *line, struct wf_lent *lent)
 
     return sscanf(line, "rule %d %45s %u %45s %u", &rule, from, &from_port, to, &to_port) == 5 && rule >= 0 &&
            rule < WF_LENT_RULES_MAX && read_address(from, from_port, &lent->rules[rule].from) &&
-           read_address(to, to_port, &lent->rules[rule].to);
+           read_address(to, to_port, &lent->rules[rule].to) && lent->rules[rule].to.ss_family != AF_UNSPEC;
 }
 
 /* All lines in their order, or it is none. */
