@@ -1,5 +1,6 @@
 /* Users' memory: the processor's, or a device's that it cannot touch. The test looks at it from outside. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/calls/context.h"
 #include "model.h"
@@ -23,6 +24,14 @@ int model_card_rules(const struct model_world *world)
     return model_bits(world, 7106) % 3 ? 0 : 1 + (int)model_bits(world, 7107) % 8;
 }
 
+/* Some cards lead no single stream to a device. */
+static bool is_by_port(void *context, const char *interface)
+{
+    const struct model_world *world = context;
+    uint64_t last = interface[0] ? (uint8_t)interface[strlen(interface) - 1] : 0;
+    return model_bits(world, 7120 + last % 8) % 3 == 0;
+}
+
 /* Cards that write to devices: small inlets, and much that does not come as they would have it. */
 static void open_cards(struct model_world *world)
 {
@@ -32,6 +41,7 @@ static void open_cards(struct model_world *world)
                                            .plain_percent = model_bits(world, 7104) % 2 ? 10 : 0,
                                            .no_loans_percent = model_bits(world, 7105) % 2 ? 50 : 0,
                                            .rules = model_card_rules(world),
+                                           .by_port = is_by_port,
                                            .has = has_inlet,
                                            .context = world};
     world->cards = wf_sim_cards_create(world->sim, world->devices, &options);

@@ -29,6 +29,7 @@ struct sim_inlet {
     uint8_t *base;
     uint32_t free_count, next_token;
     int streams, rules; /* led to it now, and ever */
+    bool by_port;
     struct sim_buffer *buffers;
 };
 
@@ -44,6 +45,7 @@ struct wf_sim_cards {
     struct wf_sim_cards_counts counts;
     struct sim_loan *loans; /* by binding - 1 */
     uint32_t loan_room;
+    int led_by_port; /* streams, now */
 };
 
 struct wf_sim_cards *wf_sim_cards_create(struct wf_sim *sim, struct wf_sim_memory *memory,
@@ -88,6 +90,7 @@ static int open_inlet(void *host, const struct wf_card_way *way, struct wf_inlet
         return result;
     struct sim_inlet *the = calloc(1, sizeof *the);
     struct sim_buffer *buffers = calloc(options->buffers, sizeof *buffers);
+    bool by_port = options->by_port && options->by_port(options->context, way->interface);
     if (!the || !buffers)
         abort();
     *the = (struct sim_inlet){.cards = cards,
@@ -96,8 +99,10 @@ static int open_inlet(void *host, const struct wf_card_way *way, struct wf_inlet
                               .device = way->device,
                               .base = base,
                               .free_count = options->buffers,
+                              .by_port = by_port,
                               .buffers = buffers};
-    *inlet = (struct wf_inlet){.handle = the, .base = base, .bytes = bytes, .buffer_bytes = options->buffer_bytes};
+    *inlet = (struct wf_inlet){
+        .handle = the, .base = base, .bytes = bytes, .by_port = by_port, .buffer_bytes = options->buffer_bytes};
     cards->counts.inlets += 1;
     return 0;
 }
@@ -114,6 +119,34 @@ static void close_inlet(void *host, struct wf_inlet *inlet)
     cards->counts.inlets -= 1;
 }
 
+static bool same_place(const struct sim_socket *a, const struct sim_socket *b)
+{
+    return memcmp(&a->local, &b->local, sizeof a->local) == 0;
+}
+
+/* Does something else come to the port of a stream that is led by it? */
+static void check_port(const struct sim_socket *socket)
+{
+    const struct wf_sim *sim = socket->sim;
+    for (int i = 0; i < sim->socket_end; i++) {
+        const struct sim_socket *other = sim->sockets[i];
+        if (other && other != socket && !other->inlet && other->in.read > 0 && same_place(other, socket))
+            sim_violation("descriptor %d has been read at the port by which descriptor %d is led to an inlet",
+                          other->fd, socket->fd);
+    }
+}
+
+void sim_cards_check_plain(const struct sim_socket *socket)
+{
+    const struct wf_sim *sim = socket->sim;
+    bool any = sim->cards && sim->cards->led_by_port > 0 && !socket->inlet;
+    for (int i = 0; any && i < sim->socket_end; i++) {
+        const struct sim_socket *other = sim->sockets[i];
+        if (other && other->inlet && other->inlet->by_port && same_place(other, socket))
+            sim_violation("descriptor %d is read, and all that comes to its port is led to an inlet", socket->fd);
+    }
+}
+
 static int steer(void *host, struct wf_inlet *inlet, int fd, void **rule, struct wf_status *status)
 {
     struct wf_sim_cards *cards = host;
@@ -127,6 +160,11 @@ static int steer(void *host, struct wf_inlet *inlet, int fd, void **rule, struct
     socket->inlet = *rule = inlet->handle;
     socket->inlet->streams += 1;
     cards->counts.streams += 1;
+    if (inlet->by_port) {
+        cards->counts.by_port += 1;
+        cards->led_by_port += 1;
+        check_port(socket);
+    }
     return 0;
 }
 
@@ -137,6 +175,7 @@ static void unsteer(void *host, struct wf_inlet *inlet, void *rule)
     if (rule != inlet->handle || the->streams == 0)
         sim_violation("a rule that is not there is taken away");
     the->streams -= 1;
+    cards->led_by_port -= the->by_port;
     cards->counts.streams -= 1;
 }
 

@@ -3,9 +3,11 @@
  * there, as core/cards/cards.h wants them: each fragment in a buffer somewhere in the inlet, filled or not, with a
  * token, and between them bytes that stay in host memory. An inlet without free buffers brings nothing.
  *
- * A library that breaks the rules ends the process: a token given back twice or never handed out, an inlet closed with
- * a stream led to it, a loan that ends while it is read. What is given back is ruined at once, and so is what a closed
- * stream had: a copy that reads it too late brings wrong bytes.
+ * Where an inlet is `by_port`, all streams to the address and port of one that is led there are led there, too.
+ *
+ * A library that breaks the rules ends the process: such a stream that it has read or reads ordinarily, a token given
+ * back twice or never handed out, an inlet closed with a stream led to it, a loan that ends while it is read. What is
+ * given back is ruined at once, and so is what a closed stream had: a copy that reads it too late brings wrong bytes.
  */
 #ifndef WEFT_TESTS_SUPPORT_SIM_CARDS_H
 #define WEFT_TESTS_SUPPORT_SIM_CARDS_H
@@ -23,6 +25,7 @@ struct wf_sim_cards_options {
     uint32_t plain_percent;         /* receives that bring ordinary bytes, without a word of fragments */
     int rules;                      /* streams that may ever be led to an inlet; 0: all */
     uint32_t no_loans_percent;      /* registrations that a card does not take */
+    bool (*by_port)(void *context, const char *interface);         /* whose cards lead no single stream; NULL: none */
     bool (*has)(void *context, const char *interface, int device); /* NULL: every card has an inlet for every device */
     void *context;
 };
@@ -42,6 +45,7 @@ struct wf_sim_cards_counts {
     uint64_t lent_bytes;               /* that cards have read from device memory */
     uint64_t out;                      /* buffers that are not given back */
     int inlets, streams, loans;
+    int by_port; /* streams that were led to inlets `by_port`, ever */
 };
 struct wf_sim_cards_counts wf_sim_cards_counts(const struct wf_sim_cards *cards);
 

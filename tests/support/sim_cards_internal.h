@@ -8,6 +8,8 @@
 bool sim_cards_can_read(const struct sim_socket *socket);
 /* As sim_read(), into the inlet of the socket, or ordinarily where there is none. */
 int64_t sim_cards_read(struct sim_socket *socket, struct wf_op *op, size_t bytes);
+/* A RECV without control messages is about to bring bytes. */
+void sim_cards_check_plain(const struct sim_socket *socket);
 /* As sim_write(), from what is bound. */
 int64_t sim_cards_write(struct sim_socket *socket, const struct wf_op *op, size_t bytes);
 /* Member of wf_engine_ops. */

@@ -82,6 +82,8 @@ static void turn_recv(struct sim_post *post)
         finish(post, -EINVAL);
         return;
     }
+    if (!op->control)
+        sim_cards_check_plain(post->socket);
     struct wf_portion portion = wf_portion_take(op, post->engine->call_bytes);
     int64_t n =
         op->control ? sim_cards_read(post->socket, op, portion.bytes) : sim_read(post->socket, op->iov, portion.bytes);

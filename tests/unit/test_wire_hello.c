@@ -82,9 +82,10 @@ static struct wf_setup sample_join(void)
                  .channel = 0x24232221,
                  .incarnation = 0x34333231,
                  .channels = 0x4241,
-                 .kind = WF_CHANNEL_BULK,
+                 .kind = WF_CHANNEL_DEVICE,
                  .rail = 15,
-                 .domain = 0x54535251,
+                 .domain = 17,
+                 .payload_port = 0x5453,
                  .granted_frames = UINT64_C(0x6867666564636261),
                  .granted_bytes = UINT64_C(0x7877767574737271)},
     };
@@ -265,7 +266,7 @@ static void join_layout(void **state)
         'W',  'E',  'F',  'T',  2,    1,    56,   0,    /* magic, type, version, length */
         0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, /* session */
         0x21, 0x22, 0x23, 0x24, 0x31, 0x32, 0x33, 0x34, /* channel, incarnation */
-        0x41, 0x42, 2,    15,   0x51, 0x52, 0x53, 0x54, /* channels, kind, rail, domain */
+        0x41, 0x42, 3,    15,   17,   0,    0x53, 0x54, /* channels, kind, rail, domain, payload_port */
         0x90, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99, 0x9a, 0x9b, 0x9c, 0x9d, 0x9e, 0x9f, /* nonce */
         0x61, 0x62, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68, /* granted_frames */
         0x71, 0x72, 0x73, 0x74, 0x75, 0x76, 0x77, 0x78, /* granted_bytes */
@@ -286,6 +287,7 @@ static void join_layout(void **state)
     assert_int_equal(seen.join.channels, setup.join.channels);
     assert_int_equal(seen.join.rail, 15);
     assert_int_equal(seen.join.domain, setup.join.domain);
+    assert_int_equal(seen.join.payload_port, setup.join.payload_port);
     assert_true(seen.join.granted_frames == setup.join.granted_frames);
 }
 
@@ -566,15 +568,37 @@ static void join_ranges(void **state)
     struct wf_setup seen;
 
     (void)state;
+    struct wf_setup in_band = sample_join();
+    in_band.join.domain = in_band.join.payload_port = 0;
     for (int value = 0; value < 256; value++) {
         uint8_t byte = (uint8_t)value;
-        int kind_rc = value == WF_CHANNEL_EXPRESS || value == WF_CHANNEL_BULK ? 0 : -EPROTO;
-        assert_int_equal(decode_with(sample_join(), BODY + 18, byte, &seen), kind_rc);
+        bool ordinary = value == WF_CHANNEL_EXPRESS || value == WF_CHANNEL_BULK, device = value == WF_CHANNEL_DEVICE;
+        assert_int_equal(decode_with(in_band, BODY + 18, byte, &seen), ordinary ? 0 : -EPROTO);
+        assert_int_equal(decode_with(sample_join(), BODY + 18, byte, &seen), device ? 0 : -EPROTO);
+        assert_int_equal(decode_with(sample_join(), BODY + 20, byte, &seen),
+                         value > 0 && value <= WF_STRANDS_MAX ? 0 : -EPROTO);
         assert_int_equal(decode_with(sample_join(), BODY + 19, byte, &seen), value < WF_RAILS_MAX ? 0 : -EPROTO);
     }
     struct wf_setup setup = sample_join();
     setup.join.channels = 0;
     assert_int_equal(pass(&setup), -EPROTO);
+}
+
+/* Only a refusal that says so names a port, and it names one. */
+static void a_port_where_it_is_said(void **state)
+{
+    struct wf_setup setup = sample_deny(), seen;
+    uint8_t bytes[WF_SETUP_MAX];
+
+    (void)state;
+    size_t without = encode(&setup, bytes);
+    setup.deny.reason = WF_DENY_PORT;
+    assert_int_equal(pass(&setup), -EPROTO);
+    setup.deny.port = 0x1234;
+    size_t length = encode(&setup, bytes);
+    assert_int_equal(length, without + 2);
+    assert_int_equal(decode(bytes, length, &seen), 0);
+    assert_int_equal(seen.deny.port, 0x1234);
 }
 
 static void texts_must_end(void **state)
@@ -655,7 +679,7 @@ static void reasons_have_names(void **state)
 {
     (void)state;
     for (unsigned reason = 0; reason <= UINT16_MAX; reason++) {
-        int known = reason >= WF_DENY_VERSION && reason <= WF_DENY_ENCRYPT;
+        int known = reason >= WF_DENY_VERSION && reason <= WF_DENY_PORT;
         const char *name = wf_deny_name((uint16_t)reason);
         assert_non_null(name);
         assert_int_equal(strcmp(name, wf_deny_name(0)) != 0, known);
@@ -684,6 +708,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(greeting_lengths),
         cmocka_unit_test(short_addresses_are_cleared),
         cmocka_unit_test(join_ranges),
+        cmocka_unit_test(a_port_where_it_is_said),
         cmocka_unit_test(texts_must_end),
         cmocka_unit_test(texts_are_printable),
         cmocka_unit_test(texts_are_cleared_behind_their_end),

@@ -86,6 +86,7 @@ struct wf_socket_options {
     int buffer_bytes;              /* SO_SNDBUF and SO_RCVBUF; 0: left to the kernel */
     char congestion[16];           /* TCP_CONGESTION; "": left to the kernel */
     int dscp;                      /* the mark of its packets (DSCP), 0 to 63; 0: none */
+    bool own_port;                 /* no other connection of this machine has its local port, towards whichever peer */
     bool shared_port;              /* listeners: one without `device` and later ones with `device` share a port. The
                                     * first fails with -EADDRINUSE if another listener has the port */
 };

@@ -161,7 +161,7 @@ int wf_socket_open(void *host, int family, const struct wf_socket_options *optio
     int result = prepare_socket(fd, options, &bound);
     if (!result && options->local.ss_family) {
         /* The port is chosen at connect, where only the whole 4-tuple must be unique: no shortage of local ports. */
-        if (!has_port(&options->local))
+        if (!has_port(&options->local) && !options->own_port)
             set_flag(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
         result = bind_local(fd, &options->local);
     }

@@ -116,7 +116,8 @@ static void put_join(struct writer *out, const struct wf_join *join)
     put_u16(out, join->channels);
     put_u8(out, join->kind);
     put_u8(out, join->rail);
-    put_u32(out, join->domain);
+    put_u16(out, join->domain);
+    put_u16(out, join->payload_port);
     put(out, join->nonce, sizeof(join->nonce));
     put_u64(out, join->granted_frames);
     put_u64(out, join->granted_bytes);
@@ -135,6 +136,8 @@ static void put_deny(struct writer *out, const struct wf_deny *deny)
     put_u16(out, deny->reason);
     put_text(out, deny->text, sizeof(deny->text));
     put(out, deny->proof, sizeof(deny->proof));
+    if (deny->reason == WF_DENY_PORT)
+        put_u16(out, deny->port);
 }
 
 static void put_greeting(struct writer *out, const struct wf_greeting *greeting)
@@ -324,8 +327,10 @@ static void get_join(struct reader *in, struct wf_join *join)
     require(in, join->kind >= WF_CHANNEL_EXPRESS && join->kind <= WF_CHANNEL_PAYLOAD);
     join->rail = get_u8(in);
     require(in, join->rail < WF_RAILS_MAX);
-    join->domain = get_u32(in);
+    join->domain = get_u16(in);
     require(in, join->domain <= WF_STRANDS_MAX && (join->domain > 0) == (join->kind >= WF_CHANNEL_DEVICE));
+    join->payload_port = get_u16(in);
+    require(in, join->payload_port == 0 || join->kind == WF_CHANNEL_DEVICE);
     get(in, join->nonce, sizeof(join->nonce));
     join->granted_frames = get_u64(in);
     join->granted_bytes = get_u64(in);
@@ -345,6 +350,8 @@ static void get_deny(struct reader *in, struct wf_deny *deny)
     deny->reason = get_u16(in);
     get_text(in, deny->text, sizeof(deny->text));
     get(in, deny->proof, sizeof(deny->proof));
+    deny->port = deny->reason == WF_DENY_PORT ? get_u16(in) : 0;
+    require(in, (deny->port > 0) == (deny->reason == WF_DENY_PORT));
 }
 
 /* Bytes of the user's: any, and for the user to check. */
@@ -431,6 +438,7 @@ const char *wf_deny_name(uint16_t reason)
         [WF_DENY_RETIRED] = "the rail is retired",
         [WF_DENY_ENCRYPT] = "encryption on one side alone",
         [WF_DENY_KEY] = "no key",
+        [WF_DENY_PORT] = "another port",
     };
 
     if (reason >= sizeof(names) / sizeof(names[0]) || !names[reason])

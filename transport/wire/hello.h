@@ -57,6 +57,7 @@ enum wf_deny_reason {
     WF_DENY_RETIRED = 7, /* the rail has damaged too many chunks and is not used any more */
     WF_DENY_KEY = 8,     /* one side has a key, the other side has none */
     WF_DENY_ENCRYPT = 9, /* one side encrypts its channels, the other side does not */
+    WF_DENY_PORT = 10,   /* PAYLOAD: this stream is taken at another port only, which `port` names */
 };
 
 /* An address as sent. */
@@ -81,7 +82,8 @@ struct wf_limits {
 #define WF_FEATURE_ENCRYPT 1u  /* all bytes after a channel's proofs are in records (record.h); both sides or none */
 #define WF_FEATURE_RAILS 2u    /* takes a HELLO with up to WF_RAILS_MAX rails, and JOINs for as many pairs of rails */
 #define WF_FEATURE_GREETING 4u /* sends a GREETING after HELLO and takes one */
-#define WF_FEATURE_MATCHING 8u /* says when a TAGGED message has landed (WF_BASE_LANDED); takes NOTEs of no operation  \
+#define WF_FEATURE_MATCHING                                                                                            \
+    8u                         /* says when a TAGGED message has landed (WF_BASE_LANDED); takes NOTEs of no operation  \
                                 */
 #define WF_FEATURE_CLASSES 16u /* takes JOINs and OPENs of traffic classes above 0 */
 #define WF_FEATURE_DEVICE 32u  /* takes JOINs of device channels, and GRANTs that name a domain */
@@ -131,10 +133,12 @@ struct wf_join {
     uint32_t channel; /* class * channels + index: the same index has the same kind and rail in every class; of strands,
                        * which come behind the classes, the same with WF_CLASSES + strand */
     uint32_t incarnation;
-    uint16_t channels; /* number of channels of a class: tells the acceptor when all of class 0 have joined */
-    uint8_t kind;      /* enum wf_channel_kind */
-    uint8_t rail;      /* number of the rail pair */
-    uint32_t domain;   /* DEVICE, PAYLOAD: the strand, plus 1; 0: payload is in band */
+    uint16_t channels;     /* number of channels of a class: tells the acceptor when all of class 0 have joined */
+    uint8_t kind;          /* enum wf_channel_kind */
+    uint8_t rail;          /* number of the rail pair */
+    uint16_t domain;       /* DEVICE, PAYLOAD: the strand, plus 1; 0: payload is in band */
+    uint16_t payload_port; /* DEVICE: the dialer's port of its payload stream, which was connected to the port of
+                            * WF_DENY_PORT; 0: the stream has joined by itself */
     uint8_t nonce[WF_NONCE_BYTES];
     uint64_t granted_frames, granted_bytes; /* initial credit for the acceptor's frames */
 };
@@ -154,6 +158,7 @@ struct wf_deny {
     char text[160];                /* for a person; decoding leaves printable characters only */
     uint8_t proof[WF_PROOF_BYTES]; /* on a channel of a session that the acceptor knows: the proof that the session's
                                     * acceptor sent this DENY (seal.h); else zero */
+    uint16_t port;                 /* WF_DENY_PORT */
 };
 
 /* What the user of a side tells every peer about itself. */

@@ -25,6 +25,7 @@ struct wf_inlet {
     uint8_t *base; /* in GPU memory; fragments are offsets from here */
     uint64_t bytes;
     uint32_t binding;         /* of the dma-buf, as control messages name it */
+    bool by_port;             /* the card leads no single stream to it, but all that come to an address and port */
     uint32_t buffer_bytes;    /* a fragment has this much or less, and takes as much of the memory */
     _Atomic uint32_t streams; /* that are led to it now */
     _Atomic uint32_t held;    /* buffers that fragments are in, of all streams */
@@ -59,7 +60,8 @@ struct wf_card_ops {
     int (*open)(void *host, const struct wf_card_way *way, struct wf_inlet *inlet, struct wf_status *status);
     /* No stream is led to it any more. */
     void (*close)(void *host, struct wf_inlet *inlet);
-    /* Leads the payload of a connected stream to the inlet, from now on; `fd` is only to be looked at. */
+    /* Leads the payload of a connected stream to the inlet, from now on; `fd` is only to be looked at. Of an inlet
+     * `by_port` no other stream comes to its address and port, but such that are led there, too. */
     int (*steer)(void *host, struct wf_inlet *inlet, int fd, void **rule, struct wf_status *status);
     /* The stream is about to be closed. */
     void (*unsteer)(void *host, struct wf_inlet *inlet, void *rule);

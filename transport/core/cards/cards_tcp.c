@@ -114,6 +114,7 @@ static int open_inlet(void *data, const struct wf_card_way *way, struct wf_inlet
                                .base = the->pool.base,
                                .bytes = the->pool.bytes,
                                .binding = wf_lease_binding(the->lease),
+                               .by_port = wf_lease_by_port(the->lease),
                                .buffer_bytes = (uint32_t)sysconf(_SC_PAGESIZE)};
     return 0;
 }

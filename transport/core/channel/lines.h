@@ -34,6 +34,8 @@ struct wf_session_rail {
     _Atomic uint64_t sent_bytes, received_bytes, resent_bytes, stalls, failures, damaged, retransmits;
     /* session lock */
     bool retired;                           /* it has damaged too much */
+    uint16_t payload_ports[WF_DOMAINS_MAX]; /* dialer: where the acceptor takes payload for its GPUs; 0: as any other
+                                             * connection, for all that is known */
     int last_code;                          /* why a channel of it was lost last; 0: none was */
     struct wf_channel *express[WF_CLASSES]; /* its express channels, once joined */
     struct wf_list idle[WF_GROUPS];         /* send halves that work is offered to, by group */

@@ -30,7 +30,8 @@ struct wf_session;
 #define WF_DIALS_AT_ONCE 32
 #define WF_DIAL_ADDRESSES 8
 #define WF_DIAL_NAME 288 /* longest name, brackets, port */
-#define WF_LISTENERS_MAX (2 * WF_RAILS_MAX + 1)
+#define WF_PAYLOAD_LISTENERS_MAX 128
+#define WF_LISTENERS_MAX (2 * WF_RAILS_MAX + 1 + WF_PAYLOAD_LISTENERS_MAX)
 
 /* A call to another context, from weft_connect_start() to the last channel. Owner: the door, until `done` or `ended`.
  */
@@ -69,8 +70,9 @@ struct wf_listener {
     int fd;
     int next_fd; /* replaces `fd` as soon as no operation is posted; -1: none */
     struct wf_socket_options options;
-    int rail;           /* the rail to whose interface it is bound; -1: bound to none */
-    uint32_t interface; /* the number of that interface when the socket was opened, or was to be opened again */
+    int to_rail, to_device; /* payload for this rail's inlet of this GPU comes here, and nothing else; -1: all else */
+    int rail;               /* the rail to whose interface it is bound; -1: bound to none */
+    uint32_t interface;     /* the number of that interface when the socket was opened, or was to be opened again */
     struct wf_op op;
 };
 
@@ -132,6 +134,10 @@ void wf_door_forget_wish(struct wf_door *door, struct wf_dial *dial);
 /* A rail of the context went down or came back; its `down` says which. Tells every session; if the rail is down, fails
  * the redials from it. The door's thread, no lock held. */
 void wf_door_rail_changed(struct wf_door *door, int rail);
+
+/* The port at which payload for this rail's inlet of this GPU is taken, an inlet `by_port`: opens it where need be, and
+ * says so as a fallback. The door's thread. */
+int wf_door_payload_port(struct wf_door *door, int rail, int device, struct wf_status *status);
 
 /* One round: conversations, deadlines, dead sessions. The door's thread, or the test in its place. */
 int wf_door_drive(struct wf_door *door, int64_t timeout_ns);

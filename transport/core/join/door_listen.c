@@ -40,9 +40,8 @@ static int rail_on_link(struct wf_sessions *sessions, const struct sockaddr_stor
     return -1;
 }
 
-/* `index`: -1, or the rail to whose interface the listener is bound. `shared`: other listeners have the port, too. */
-static int listen_on(struct wf_door *door, const struct sockaddr_storage *address, int index, bool shared,
-                     struct wf_status *status)
+int wf_door_listen_on(struct wf_door *door, const struct sockaddr_storage *address, int index, bool shared,
+                      struct wf_status *status)
 {
     struct wf_sessions *sessions = door->sessions;
     struct wf_socket_options options = {.local = *address,
@@ -70,8 +69,13 @@ static int listen_on(struct wf_door *door, const struct sockaddr_storage *addres
                        text);
     if (fd < 0)
         return wf_fail(status, fd, "cannot listen on %s: %s", text, wf_strerror(fd));
-    door->listeners[door->listener_count++] =
-        (struct wf_listener){.fd = fd, .next_fd = -1, .options = options, .rail = bound, .interface = rail.index};
+    door->listeners[door->listener_count++] = (struct wf_listener){.fd = fd,
+                                                                   .next_fd = -1,
+                                                                   .options = options,
+                                                                   .to_rail = -1,
+                                                                   .to_device = -1,
+                                                                   .rail = bound,
+                                                                   .interface = rail.index};
     return 0;
 }
 
@@ -102,8 +106,8 @@ static int listen_on_rail(struct wf_door *door, const struct sockaddr_storage *a
     wf_rails_read(door->sessions->rails, index, &rail);
     struct sockaddr_storage place = rail.address;
     wf_address_set_port(&place, port);
-    int result = covered(address, &place) ? 0 : listen_on(door, &place, -1, shared, status);
-    return rail.crowded && result == 0 ? listen_on(door, &place, index, true, status) : result;
+    int result = covered(address, &place) ? 0 : wf_door_listen_on(door, &place, -1, shared, status);
+    return rail.crowded && result == 0 ? wf_door_listen_on(door, &place, index, true, status) : result;
 }
 
 /* Listens at `address` and at the rails' addresses, with one port. `bound`: becomes the address with that port. */
@@ -112,7 +116,7 @@ static int listen_everywhere(struct wf_door *door, const struct sockaddr_storage
 {
     struct wf_sessions *sessions = door->sessions;
     bool shared = any_crowded(sessions);
-    int result = listen_on(door, address, -1, shared, status);
+    int result = wf_door_listen_on(door, address, -1, shared, status);
     if (result == 0)
         result =
             sessions->world->engine_ops->address(sessions->world->engine_host, door->listeners[0].fd, false, bound);
@@ -169,23 +173,28 @@ static void post_accept(struct wf_door *door, struct wf_listener *listener)
     door->engine->ops->post(door->engine, &listener->op);
 }
 
+int wf_door_attach_new(struct wf_door *door)
+{
+    for (; door->listeners_attached < door->listener_count; door->listeners_attached++) {
+        struct wf_listener *listener = &door->listeners[door->listeners_attached];
+        int result = door->engine->ops->attach(door->engine, listener->fd);
+        if (result < 0) {
+            wf_log(&door->sessions->world->log, WF_LOG_ERROR, "cannot wait for peers: %s", wf_strerror(result));
+            return result;
+        }
+        post_accept(door, listener);
+    }
+    return 0;
+}
+
 void wf_door_attach_listeners(struct wf_door *door)
 {
     pthread_mutex_lock(&door->mail_lock);
     bool changed = door->listeners_changed;
     door->listeners_changed = false;
     pthread_mutex_unlock(&door->mail_lock);
-    if (!changed)
-        return;
-    for (; door->listeners_attached < door->listener_count; door->listeners_attached++) {
-        struct wf_listener *listener = &door->listeners[door->listeners_attached];
-        int result = door->engine->ops->attach(door->engine, listener->fd);
-        if (result < 0) {
-            wf_log(&door->sessions->world->log, WF_LOG_ERROR, "cannot wait for peers: %s", wf_strerror(result));
-            return;
-        }
-        post_accept(door, listener);
-    }
+    if (changed)
+        (void)wf_door_attach_new(door);
 }
 
 static struct wf_listener *listener_of(struct wf_door *door, const struct wf_op *op)
@@ -220,7 +229,9 @@ void wf_door_accepted(struct wf_door *door, const struct wf_op *op)
     int64_t now = wf_world_now(door->sessions->world);
     if (listener->next_fd >= 0)
         change_over(door, listener);
-    if (listener->op.result >= 0)
+    if (listener->op.result >= 0 && listener->to_device >= 0)
+        wf_talk_visit_mute(door, (int)listener->op.result, listener->to_rail, listener->to_device);
+    else if (listener->op.result >= 0)
         wf_talk_visit(door, (int)listener->op.result);
     bool good = listener->op.result >= 0 || listener->op.result == -ECANCELED;
     if (good && wf_talk_has_room(door, now)) {

@@ -1,5 +1,6 @@
 /*
- * door_parts.h: functions shared by door_listen.c (the listening sockets) and door.c (everything else behind door.h).
+ * door_parts.h: functions shared by door_listen.c (the listening sockets), door_payload.c (those for payload streams)
+ * and door.c (everything else behind door.h).
  * No other source includes it.
  */
 #ifndef WF_CORE_JOIN_DOOR_PARTS_H
@@ -9,6 +10,12 @@
 
 #define WF_DOOR_RETRY_NS (100 * WF_NS_PER_MS) /* pause after a failure that an immediate retry would only repeat */
 
+/* Opens one more listening socket; `index`: -1, or the rail to whose interface it is bound. `shared`: other listeners
+ * have the port, too. */
+int wf_door_listen_on(struct wf_door *door, const struct sockaddr_storage *address, int index, bool shared,
+                      struct wf_status *status);
+/* Takes over the sockets that were opened since the last call. 0 or a negative errno, which is in the log. */
+int wf_door_attach_new(struct wf_door *door);
 /* Takes over the sockets that wf_door_listen() has opened. */
 void wf_door_attach_listeners(struct wf_door *door);
 /* An ACCEPT has ended: takes the visitor, and posts the next ACCEPT. */

@@ -45,7 +45,7 @@ static bool next_due(struct wf_session *session, int64_t now_ns, int64_t *next_n
                                  .channels = (uint16_t)session->lines.per_class,
                                  .kind = (uint8_t)channel->kind,
                                  .rail = (uint8_t)channel->rail,
-                                 .domain = (uint32_t)(channel->strand + 1)};
+                                 .domain = (uint16_t)(channel->strand + 1)};
         if (channel->strand >= 0) /* its payload stream comes first */
             join->kind = WF_CHANNEL_PAYLOAD;
     }
@@ -73,12 +73,43 @@ static bool refused(int code)
     return code == -ECONNREFUSED;
 }
 
+static uint16_t *payload_port(struct wf_session *session, const struct wf_join *join)
+{
+    return &session->lines.rails[join->rail].payload_ports[wf_strand_domain(join->domain - 1)];
+}
+
+void wf_redial_sent_on(struct wf_talk *talk, uint16_t port)
+{
+    WF_REACHED("channel PROVING: DENY, another port");
+    wf_session_lock(talk->session);
+    *payload_port(talk->session, &talk->join) = port;
+    wf_session_unlock(talk->session);
+    talk->sent_on = true;
+    wf_talk_end(talk);
+}
+
+/* The peer may have another port now: it is asked again. */
+static void forget_port(struct wf_talk *talk, const char *why)
+{
+    struct wf_session *session = talk->session;
+    uint16_t *port = payload_port(session, &talk->join);
+    if (*port > 0)
+        wf_world_fallback(session->guard.world,
+                          "devmem: %s to GPU %u of %s is staged while port %u there cannot be reached: %s; let it "
+                          "through the firewall",
+                          session->lines.rails[talk->join.rail].name, wf_strand_domain(talk->join.domain - 1),
+                          session->peer.name, *port, why);
+    *port = 0;
+}
+
 void wf_redial_failed(struct wf_talk *talk, int code, int reason, const char *text)
 {
     struct wf_session *session = talk->session;
     wf_session_lock(session);
     struct wf_channel *channel = session->lines.channels[talk->join.channel];
     struct wf_session_rail *rail = &session->lines.rails[talk->join.rail];
+    if (talk->mute && talk->state == WF_TALK_CONNECTING && code != -ENETDOWN)
+        forget_port(talk, wf_strerror(code));
     wf_route_failed(wf_route_of(channel), refused(code) && reason == 0);
     wf_log(&session->guard.world->log, WF_LOG_DEBUG, "rail %s to %s: channel %u cannot be joined again yet: %s",
            rail->name, session->peer.name, channel->id, text);
@@ -107,6 +138,10 @@ void wf_redial_over(struct wf_talk *talk)
         wf_guard_visit(&WF_CONTAINER(waits, struct wf_session, redial_link)->guard, 0);
     if (!session)
         return;
+    if (talk->sent_on) {
+        wf_talk_redial(door, session, &talk->join);
+        return;
+    }
     if (talk->parked && wf_session_may_park(session) == 0) { /* the channel itself is next */
         struct wf_join join = talk->join;
         join.kind = WF_CHANNEL_DEVICE;

@@ -13,6 +13,9 @@ int64_t wf_redial_tick(struct wf_door *door, struct wf_session *session, int64_t
 /* The attempt has failed. `reason`: of the peer's DENY, with its proof if it needs one; 0: none. No session lock. */
 void wf_redial_failed(struct wf_talk *talk, int code, int reason, const char *text);
 
+/* The peer takes this payload stream at another port. No session lock. */
+void wf_redial_sent_on(struct wf_talk *talk, uint16_t port);
+
 /* The conversation is over, with success or without. No session lock. */
 void wf_redial_over(struct wf_talk *talk);
 

@@ -297,6 +297,10 @@ static void take_deny(struct wf_talk *talk, const struct wf_deny *deny_message)
                      wf_deny_name(deny_message->reason));
         return;
     }
+    if (deny_message->reason == WF_DENY_PORT && talk->role == WF_TALK_REDIAL && talk->join.kind == WF_CHANNEL_PAYLOAD) {
+        wf_redial_sent_on(talk, deny_message->port);
+        return;
+    }
     WF_REACHED_IF(talk->role == WF_TALK_CHANNEL, "session JOINING: DENY");
     WF_REACHED_IF(talk->role != WF_TALK_CONTROL, "channel PROVING: DENY");
     fail_denied(talk, deny_message->reason, "refused us (%s): %s", wf_deny_name(deny_message->reason),
@@ -434,6 +438,8 @@ static void step_connected(struct wf_talk *talk)
         wf_talk_cover_start(talk);
     } else if (result == 0 && talk->role == WF_TALK_CONTROL) {
         wf_talk_say_hello(talk);
+    } else if (result == 0 && talk->mute) {
+        wf_talk_join_mutely(talk);
     } else if (result == 0) {
         WF_REACHED("channel DIALING: connected");
         wf_talk_say_join(talk);
@@ -458,6 +464,7 @@ void wf_talk_step(struct wf_talk *talk)
     case WF_TALK_READING:
         step_read(talk);
         break;
+    case WF_TALK_MUTE:
     case WF_TALK_WAITING:
         break;
     case WF_TALK_OVER: /* the cancelled operation has come back */

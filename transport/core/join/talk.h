@@ -26,6 +26,7 @@ enum wf_talk_state {
     WF_TALK_CONNECTING, /* the kernel connects */
     WF_TALK_SENDING,    /* a message goes out; then READING, a channel takes the socket, or the end */
     WF_TALK_READING,    /* the prefix, then the body of a message */
+    WF_TALK_MUTE,       /* at a port for payload: nothing is said or read; JOIN on another connection claims it */
     WF_TALK_WAITING,    /* proved; an older incarnation of the channel must let go first */
     WF_TALK_OVER,       /* to be destroyed once the operation under way has come back */
 };
@@ -45,12 +46,15 @@ struct wf_talk {
     bool denied;        /* DENY was logged */
     bool proved_member; /* VISITOR: the peer holds the key, or knows a session: others are dropped before it */
     bool heard;         /* bytes of the peer have come */
+    bool mute;    /* REDIAL: of a payload stream, at the port for it: nothing is said, the channel's JOIN names it */
+    bool sent_on; /* REDIAL: another port was named, which is called next */
     bool handed_over;   /* the descriptor belongs to a channel now */
     bool parked;        /* it is a payload stream, which waits for its channel */
     int fd;
     struct sockaddr_storage peer;
     char peer_text[80];
     int64_t begun_ns, deadline_ns;
+    int to_rail, to_device;     /* MUTE: the inlet of this side that it is for */
     struct wf_dial *dial;       /* CONTROL, CHANNEL */
     struct wf_session *session; /* CHANNEL, REDIAL; VISITOR after JOIN */
     uint64_t greets;            /* VISITOR, CONTROL after HELLO: the session whose GREETING is to come; 0: none */
@@ -70,6 +74,10 @@ bool wf_talk_has_room(struct wf_door *door, int64_t now_ns);
 
 /* Takes over an accepted descriptor, and reads its first message. */
 void wf_talk_visit(struct wf_door *door, int fd);
+
+/* The same of one that is accepted at the port for this rail's inlet of a GPU: it waits to be claimed. What the peer
+ * sends goes to the GPU, maybe, from its first byte on: so it must not be read. */
+void wf_talk_visit_mute(struct wf_door *door, int fd, int rail, int device);
 
 /* Starts the control conversation of a dial. After a failure to connect the dial tries again. */
 void wf_talk_control(struct wf_dial *dial, struct wf_door *door);

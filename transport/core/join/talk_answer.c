@@ -138,9 +138,50 @@ void wf_talk_note_rail(struct wf_talk *talk, int fd)
     wf_session_unlock(session);
 }
 
-/* The same for a channel of a strand, or for its payload stream. */
-static int device_fits(const struct wf_session *session, const struct wf_join *join)
+/* The inlet of this side that payload of a strand comes to; NULL: it goes to the dialer, or there is none. */
+static const struct wf_inlet *inlet_of(const struct wf_session *session, const struct wf_join *join)
 {
+    uint32_t strand = join->domain - 1;
+    return wf_strand_to_acceptor(strand)
+               ? wf_cards_inlet(session->sessions->cards, session->lines.rails[join->rail].local,
+                                (int)wf_strand_domain(strand))
+               : NULL;
+}
+
+/* Does payload of a strand come to a port for it? */
+static bool by_port(const struct wf_session *session, const struct wf_join *join)
+{
+    const struct wf_inlet *inlet = inlet_of(session, join);
+    return inlet && inlet->by_port;
+}
+
+/* The payload stream that JOIN of its channel claims, at the port for it; NULL: it has not come. */
+static struct wf_talk *find_mute(const struct wf_talk *talk)
+{
+    int rail = talk->session->lines.rails[talk->join.rail].local;
+    int device = (int)wf_strand_domain(talk->join.domain - 1);
+    WF_LIST_EACH (link, following, &talk->door->talks) {
+        struct wf_talk *mute = WF_CONTAINER(link, struct wf_talk, link);
+        if (mute->state == WF_TALK_MUTE && mute->to_rail == rail && mute->to_device == device &&
+            wf_address_port(&mute->peer) == talk->join.payload_port && wf_address_same_host(&mute->peer, &talk->peer))
+            return mute;
+    }
+    return NULL;
+}
+
+/* Has the payload stream of the channel come? */
+static bool payload_is_there(const struct wf_talk *talk)
+{
+    if (by_port(talk->session, &talk->join))
+        return find_mute(talk);
+    return wf_payload_is_parked(&talk->session->lines, talk->join.channel, talk->join.incarnation);
+}
+
+/* The same for a channel of a strand, or for its payload stream. */
+static int device_fits(const struct wf_talk *talk)
+{
+    const struct wf_session *session = talk->session;
+    const struct wf_join *join = &talk->join;
     const struct wf_lines *lines = &session->lines;
     uint32_t strand = join->domain - 1, count = (uint32_t)lines->per_class;
     if (!(session->terms.features & WF_FEATURE_DEVICE) || count == 0 || join->channels != count ||
@@ -148,25 +189,28 @@ static int device_fits(const struct wf_session *session, const struct wf_join *j
         return WF_DENY_LIMIT;
     if ((int)join->rail >= lines->rail_count || lines->rails[join->rail].to.ss_family == AF_UNSPEC)
         return WF_DENY_BUSY; /* no channel has met on these rails yet */
-    if (wf_strand_to_acceptor(strand) &&
-        !wf_cards_inlet(session->sessions->cards, lines->rails[join->rail].local, (int)wf_strand_domain(strand)))
+    if (wf_strand_to_acceptor(strand) && !inlet_of(session, join))
+        return WF_DENY_LIMIT;
+    if (join->kind == WF_CHANNEL_DEVICE && (join->payload_port > 0) != by_port(session, join))
         return WF_DENY_LIMIT;
     const struct wf_channel *channel = lines->channels[join->channel];
     if (channel && (channel->rail != join->rail || channel->incarnation >= join->incarnation))
         return WF_DENY_LIMIT;
-    bool comes = join->kind == WF_CHANNEL_PAYLOAD || wf_payload_is_parked(lines, join->channel, join->incarnation);
-    return comes ? 0 : WF_DENY_BUSY; /* it may be on its way still */
+    return join->kind == WF_CHANNEL_PAYLOAD || payload_is_there(talk) ? 0
+                                                                      : WF_DENY_BUSY; /* it may be on its way still */
 }
 
 /* May this channel join the session? 0, or the reason for DENY. Session lock held. */
-static int join_fits(struct wf_session *session, const struct wf_join *join)
+static int join_fits(const struct wf_talk *talk)
 {
+    const struct wf_session *session = talk->session;
+    const struct wf_join *join = &talk->join;
     if (session->guard.state == WF_SESSION_CLOSING)
         return WF_DENY_CLOSING;
     if (session->guard.state != WF_SESSION_JOINING && session->guard.state != WF_SESSION_UP)
         return WF_DENY_SESSION;
     if (join->domain > 0)
-        return device_fits(session, join);
+        return device_fits(talk);
     bool first = session->lines.per_class == 0;
     uint32_t classes = session->terms.features & WF_FEATURE_CLASSES ? WF_CLASSES : 1;
     if (join->channels > WF_CHANNELS_MAX || join->channel >= classes * join->channels || join->rail >= join->channels ||
@@ -188,6 +232,26 @@ static void mark(const struct wf_talk *talk, uint32_t traffic)
         (void)world->engine_ops->mark(world->engine_host, talk->fd, world->tuning.dscp[traffic]);
 }
 
+/* A payload stream for an inlet that is reached by its port must come to that port, and before its first byte. This
+ * refusal is in the course of things: no line in the log. */
+static bool sends_on(struct wf_talk *talk)
+{
+    if (talk->join.kind != WF_CHANNEL_PAYLOAD || !by_port(talk->session, &talk->join))
+        return false;
+    struct wf_status status = {0};
+    int port = wf_door_payload_port(talk->door, talk->session->lines.rails[talk->join.rail].local,
+                                    (int)wf_strand_domain(talk->join.domain - 1), &status);
+    if (port < 0) {
+        wf_talk_deny(talk, WF_DENY_LIMIT, "%s", status.text);
+        return true;
+    }
+    struct wf_setup setup = {.type = WF_SETUP_DENY, .deny = {.reason = WF_DENY_PORT, .port = (uint16_t)port}};
+    snprintf(setup.deny.text, sizeof setup.deny.text, "payload for this GPU is taken at port %d", port);
+    (void)wf_seal_prove_refusal(talk->session->secret, &talk->join, WF_DENY_PORT, setup.deny.proof);
+    wf_talk_say(talk, &setup, true);
+    return true;
+}
+
 void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
 {
     struct wf_setup setup = {.type = WF_SETUP_CHALLENGE};
@@ -205,8 +269,10 @@ void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
     /* JOIN is checked below, so only a class that exists counts. Accepted sockets have the mark of the listener. */
     mark(talk, join->channel / join->channels);
     wf_session_lock(talk->session);
-    int reason = join_fits(talk->session, join);
+    int reason = join_fits(talk);
     wf_session_unlock(talk->session);
+    if (reason == 0 && sends_on(talk))
+        return;
     if (reason != 0) {
         wf_talk_deny(talk, (enum wf_deny_reason)reason,
                      "channel %u of %u of class %u, attempt %u, does not fit the session (%s)",
@@ -243,7 +309,7 @@ static int believe(struct wf_talk *talk)
     struct wf_session *session = talk->session;
     wf_session_lock(session);
     wf_session_called(session);
-    int result = join_fits(session, &talk->join) == 0 ? 0 : -EALREADY;
+    int result = join_fits(talk) == 0 ? 0 : -EALREADY;
     if (result == 0 && session->lines.per_class == 0)
         result = wf_session_expect(session, talk->join.channels);
     if (result == 0 && talk->join.domain > 0)
@@ -251,6 +317,22 @@ static int believe(struct wf_talk *talk)
     else if (result == 0)
         result = wf_session_use_class(session, talk->join.channel / talk->join.channels);
     wf_session_unlock(session);
+    return result;
+}
+
+/* The payload stream that the dialer has claimed is the channel's: it is led to the inlet before its first byte. */
+static int claim(struct wf_talk *talk, struct wf_status *status)
+{
+    struct wf_talk *mute = find_mute(talk);
+    struct wf_join join = talk->join;
+    int fd = mute->fd;
+    join.kind = WF_CHANNEL_PAYLOAD;
+    mute->handed_over = true;
+    wf_talk_end(mute);
+    talk->door->engine->ops->detach(talk->door->engine, fd);
+    int result = wf_session_park(talk->session, &join, fd, status);
+    if (result < 0)
+        wf_talk_ops_of(talk)->close_fd(talk->door->sessions->world->engine_host, fd);
     return result;
 }
 
@@ -268,6 +350,12 @@ void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof)
         wf_talk_fail(talk, result, "channel %u of %u of class %u does not fit the session any more: %s",
                      talk->join.channel % talk->join.channels, talk->join.channels,
                      talk->join.channel / talk->join.channels, wf_strerror(result));
+        return;
+    }
+    struct wf_status status = {0};
+    result = talk->join.payload_port > 0 ? claim(talk, &status) : 0;
+    if (result < 0) {
+        wf_talk_fail(talk, result, "no payload stream: %s", status.text);
         return;
     }
     end_older(talk);
@@ -303,7 +391,7 @@ bool wf_talk_has_room(struct wf_door *door, int64_t now_ns)
     return door->visitors < WF_VISITORS_MAX || to_show_out(door, now_ns, GRACE_NS);
 }
 
-void wf_talk_visit(struct wf_door *door, int fd)
+static struct wf_talk *take_in(struct wf_door *door, int fd)
 {
     struct wf_talk *leaves =
         door->visitors < WF_VISITORS_MAX ? NULL : to_show_out(door, wf_world_now(door->sessions->world), 0);
@@ -311,11 +399,28 @@ void wf_talk_visit(struct wf_door *door, int fd)
         wf_talk_fail(leaves, -ETIMEDOUT, "too many unfinished connections");
     struct wf_talk *talk = wf_talk_create(door, WF_TALK_VISITOR, fd);
     if (!talk)
-        return;
+        return NULL;
     door->visitors += 1;
     if (wf_talk_ops_of(talk)->address(door->sessions->world->engine_host, fd, true, &talk->peer) == 0)
         wf_address_text(&talk->peer, true, talk->peer_text, sizeof talk->peer_text);
     else /* the caller, such as a port scan, has reset the connection, and the kernel has dropped its address */
         snprintf(talk->peer_text, sizeof talk->peer_text, "a caller who has left");
-    wf_talk_read_message(talk);
+    return talk;
+}
+
+void wf_talk_visit(struct wf_door *door, int fd)
+{
+    struct wf_talk *talk = take_in(door, fd);
+    if (talk)
+        wf_talk_read_message(talk);
+}
+
+void wf_talk_visit_mute(struct wf_door *door, int fd, int rail, int device)
+{
+    struct wf_talk *talk = take_in(door, fd);
+    if (!talk)
+        return;
+    talk->state = WF_TALK_MUTE;
+    talk->to_rail = rail;
+    talk->to_device = device;
 }

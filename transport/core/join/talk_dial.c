@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/cards/cards.h"
 #include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/join/redial.h"
@@ -80,6 +81,20 @@ void wf_talk_say_join(struct wf_talk *talk)
         wf_talk_fail(talk, result, "no random numbers: %s", wf_strerror(result));
     else
         wf_talk_say(talk, &setup, false);
+}
+
+/* A network that changes ports on the way hides this one from the acceptor, which does not find the stream then: the
+ * channel stays without. */
+void wf_talk_join_mutely(struct wf_talk *talk)
+{
+    struct sockaddr_storage from;
+    int result = wf_talk_ops_of(talk)->address(talk->door->sessions->world->engine_host, talk->fd, false, &from);
+    talk->state = WF_TALK_MUTE;
+    talk->join.payload_port = result == 0 ? (uint16_t)wf_address_port(&from) : 0;
+    if (result < 0)
+        wf_talk_fail(talk, result, "no address of a payload stream: %s", wf_strerror(result));
+    else
+        wf_talk_hand_over(talk, 0, 0);
 }
 
 static void use_pair(struct wf_session *session, int local, const struct sockaddr_storage *to)
@@ -163,6 +178,27 @@ static int pair_rails(struct wf_session *session, const struct wf_hello *hello, 
     return channels;
 }
 
+/* The port at which the acceptor takes this payload stream; 0: that of any other connection. */
+static uint16_t payload_port(struct wf_session *session, const struct wf_join *join)
+{
+    wf_session_lock(session);
+    uint16_t port = join->kind == WF_CHANNEL_PAYLOAD && wf_strand_to_acceptor(join->domain - 1)
+                        ? session->lines.rails[join->rail].payload_ports[wf_strand_domain(join->domain - 1)]
+                        : 0;
+    wf_session_unlock(session);
+    return port;
+}
+
+/* Does a rule for its port of this side lead this payload stream to a GPU? Then any other there would be led, too. */
+static bool is_led_by_port(const struct wf_session *session, const struct wf_join *join)
+{
+    if (join->kind != WF_CHANNEL_PAYLOAD || wf_strand_to_acceptor(join->domain - 1))
+        return false;
+    const struct wf_inlet *inlet = wf_cards_inlet(session->sessions->cards, session->lines.rails[join->rail].local,
+                                                  (int)wf_strand_domain(join->domain - 1));
+    return inlet && inlet->by_port;
+}
+
 /* A conversation for one channel of a session, from the channel's rail. NULL: `status` says why. */
 static struct wf_talk *call_channel(struct wf_door *door, enum wf_talk_role role, struct wf_session *session,
                                     const struct wf_join *join, struct wf_status *status)
@@ -174,6 +210,10 @@ static struct wf_talk *call_channel(struct wf_door *door, enum wf_talk_role role
                                         .buffer_bytes = tuning->socket_buffer,
                                         .dscp = tuning->dscp[join->domain > 0 ? 0 : join->channel / join->channels]};
     struct sockaddr_storage to = rail->to;
+    uint16_t port = payload_port(session, join);
+    if (port > 0)
+        wf_address_set_port(&to, port);
+    options.own_port = is_led_by_port(session, join);
     bool on_this_machine = wf_address_is_local(&to);
     snprintf(options.congestion, sizeof options.congestion, "%s",
              wf_world_congestion(sessions->world, on_this_machine));
@@ -192,6 +232,7 @@ static struct wf_talk *call_channel(struct wf_door *door, enum wf_talk_role role
     wf_session_unlock(session);
     talk->session = session;
     talk->join = *join;
+    talk->mute = port > 0;
     return talk;
 }
 

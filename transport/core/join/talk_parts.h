@@ -69,6 +69,8 @@ void wf_dial_begin_channels(struct wf_dial *dial, struct wf_door *door);
 void wf_dial_channel(struct wf_dial *dial, struct wf_door *door, struct wf_join join);
 /* The conversation about a channel that the dial needs has failed. */
 void wf_talk_missed(struct wf_talk *talk, const struct wf_status *why);
+/* The payload stream is connected, at the port for it. */
+void wf_talk_join_mutely(struct wf_talk *talk);
 void wf_talk_take_challenge(struct wf_talk *talk, const struct wf_challenge *challenge);
 
 /* --- after HELLO, on either side --- */

@@ -44,6 +44,8 @@ static void time_out(struct wf_talk *talk)
         wf_talk_fail(talk, -ETIMEDOUT, "took the connection and %s for %.1f s: is that a weft server?",
                      talk->heard ? "went on no further" : "said nothing",
                      (double)(wf_world_now(talk->door->sessions->world) - talk->begun_ns) / WF_NS_PER_S);
+    else if (talk->state == WF_TALK_MUTE)
+        wf_talk_fail(talk, -ETIMEDOUT, "came to a port for payload, and no channel has claimed it");
     else
         wf_talk_fail(talk, -ETIMEDOUT, "said nothing for too long");
 }
