@@ -19,9 +19,11 @@ static json_t *rail_to_json(const struct wf_show *show, int rail, const struct w
         "hds_thresh_bytes", wf_show_json_known(way->hds_thresh), "rx_queues", wf_show_json_known(way->queues),
         "rx_queues_aside", wf_show_json_known(way->queues_aside), "rules", wf_show_json_on(way->rules), "rules_most",
         wf_show_json_known(way->rules_most), "rules_used", wf_show_json_known(way->rules_used), "rules_5_tuple",
-        wf_driver_has_device_way(nic->driver) ? json_true() : json_null(), "mtu_bytes", wf_show_json_known(nic->mtu),
-        "buffer_bytes", show->system.buffer_bytes, "buffers_unused_percent", wf_show_json_known(fit.unused_percent),
-        "full_mtu_bytes", wf_show_json_known(fit.full_mtu));
+        way->by_port                            ? json_false()
+        : wf_driver_has_device_way(nic->driver) ? json_true()
+                                                : json_null(),
+        "mtu_bytes", wf_show_json_known(nic->mtu), "buffer_bytes", show->system.buffer_bytes, "buffers_unused_percent",
+        wf_show_json_known(fit.unused_percent), "full_mtu_bytes", wf_show_json_known(fit.full_mtu));
     add_obstacle(one, wf_show_rail_obstacle(show, rail));
     return one;
 }

@@ -19,6 +19,7 @@ struct wf_device_way {
     int64_t hds_thresh;             /* bytes up to which a packet stays whole in host memory */
     int queues, queues_aside;       /* that receive; of these, kept off all other traffic */
     int rules;                      /* for flows: 1 on, 0 off */
+    bool by_port;                   /* it was seen to take none for one stream, only for an address and port */
     int64_t rules_most, rules_used; /* of their table */
 };
 

@@ -4,6 +4,7 @@
 
 #include "bench/words/words.h"
 #include "devmem/devmem.h"
+#include "devmem/lent.h"
 #include "topo.h"
 
 /* How many of the last queues get no packets but by a rule; -1: that is not known. */
@@ -30,6 +31,18 @@ static void note_facts(struct wf_devmem *devmem, const struct wf_devmem_card *ca
     way->rules = card->ntuple;
     way->rules_most = card->rules_most;
     way->rules_used = card->rules_used;
+}
+
+/* Whoever has had a queue of the card has tried it. */
+static void note_kind_of_rules(const char *folder, const struct wf_devmem_card *card, struct wf_device_way *way)
+{
+    struct wf_lent_folder held;
+    struct wf_status ignored;
+
+    if (wf_lent_look(folder ? folder : WF_LENT_FOLDER, &held, &ignored) != 0)
+        return;
+    way->by_port = wf_lent_is_by_port(held.folder, card->ifindex);
+    wf_lent_let_go(&held);
 }
 
 static void note_obstacle(const struct wf_devmem_card *card, struct wf_device_way *way)
@@ -61,6 +74,7 @@ void bench_topo_ask_card(void *data, const char *name, struct wf_device_way *way
     if (!cards->devmem || wf_devmem_look(cards->devmem, name, &card, &ignored) != 0)
         return;
     note_facts(cards->devmem, &card, way);
+    note_kind_of_rules(cards->folder, &card, way);
     note_obstacle(&card, way);
 }
 

@@ -38,6 +38,7 @@ int bench_topo_rails(const struct wf_machine *machine, const char *setting, stru
 /* What the kernel is asked about cards through. Owner: who gathers what is shown. */
 struct bench_topo_cards {
     struct wf_devmem *devmem; /* NULL: nothing was asked yet, or it cannot be */
+    const char *folder;       /* of the records of queues; NULL: WF_LENT_FOLDER */
     bool tried;
 };
 

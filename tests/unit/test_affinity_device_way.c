@@ -122,7 +122,7 @@ static const char each_in_another_state[] =
     "    gpu6                other node, no dma-buf: its driver offers no dma-buf\n"
     "    gpu7                other node, dma-buf not asked for\n"
     "  eth2: gve, header split on, hds-thresh 0, 16 queues, 2 set aside, rules for flows on (512 of 512),\n"
-    "    by 5-tuple, MTU 8244 (0 % of buffers of 4096 bytes unused)\n"
+    "    by port: each GPU has one for its payload, MTU 8244 (0 % of buffers of 4096 bytes unused)\n"
     "    its table of rules is full: 512 of 512: ethtool -N eth2 delete N\n"
     "    gpu0 to gpu1        same node, dma-buf\n"
     "    gpu2 to gpu3        same switch, dma-buf\n"
@@ -162,6 +162,7 @@ static void each_rail_and_gpu_has_its_obstacle(void **state)
     scene->machine.nics[1].mtu = 9000;
     way = &show->paths[2].device;
     way->rules_used = 512;
+    way->by_port = true;
     snprintf(way->why, sizeof way->why, "its table of rules is full: 512 of 512");
     snprintf(way->change, sizeof way->change, "ethtool -N eth2 delete N");
     show->paths[4].device = (struct wf_device_way){.asked = true,

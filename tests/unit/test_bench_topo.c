@@ -5,10 +5,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/topo/topo.h"
 #include "devmem/devmem.h"
+#include "devmem/lent.h"
 #include "devmem_fixture.h"
 
 static struct fake_kernel fake;
@@ -85,6 +88,30 @@ static void what_is_first_in_the_way_is_the_cards_own_word(void **state)
 }
 
 /* Then the name of its driver is all there is. */
+/* A program that has had a queue of it has found that out. */
+static void a_card_that_leads_no_single_stream(void **state)
+{
+    char folder[] = "/tmp/weft-topo.XXXXXX", command[64];
+    struct wf_status status;
+    struct wf_lent_folder held;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    cards.folder = folder;
+    bench_topo_ask_card(&cards, FAKE_NAME, &way);
+    assert_false(way.by_port);
+    assert_int_equal(wf_lent_hold(folder, &held, &status), 0);
+    wf_lent_note_by_port(held.folder, FAKE_INDEX, true);
+    bench_topo_ask_card(&cards, FAKE_NAME, &way);
+    assert_true(way.by_port);
+    wf_lent_note_by_port(held.folder, FAKE_INDEX, false);
+    wf_lent_let_go(&held);
+    bench_topo_ask_card(&cards, FAKE_NAME, &way);
+    assert_false(way.by_port);
+    snprintf(command, sizeof command, "rm -r -- '%s'", folder);
+    assert_int_equal(system(command), 0);
+}
+
 static void a_card_that_is_gone_stays_unasked(void **state)
 {
     (void)state;
@@ -98,6 +125,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_card_is_ready_once_a_queue_is_set_aside, start, stop),
         cmocka_unit_test_setup_teardown(what_is_first_in_the_way_is_the_cards_own_word, start, stop),
+        cmocka_unit_test_setup_teardown(a_card_that_leads_no_single_stream, start, stop),
         cmocka_unit_test_setup_teardown(a_card_that_is_gone_stays_unasked, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,6 +65,12 @@ int wf_lent_read(int folder, int ifindex, uint32_t queue, struct wf_lent *lent, 
 typedef int wf_lent_see(struct wf_lent *lent, void *data);
 int wf_lent_each(int folder, wf_lent_see *see, void *data);
 
+/* Notes whether the card takes rules for an address and port only, none for one stream (lend.h): for those who only
+ * look at cards. The folder is held. What cannot be written is not noted. */
+void wf_lent_note_by_port(int folder, int ifindex, bool by_port);
+/* What was noted last, of this network; false: nothing was. */
+bool wf_lent_is_by_port(int folder, int ifindex);
+
 /* Whether its queue is bound as it says, or may be: the kernel tells nothing of a card that is down. */
 bool wf_lent_counts(struct wf_devmem *devmem, const struct wf_lent *lent);
 /* Takes one rule of it out of the card, where it is there. */

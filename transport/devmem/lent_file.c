@@ -85,12 +85,16 @@ void wf_lent_let_go(struct wf_lent_folder *held)
 
 /* --- names --- */
 
-static size_t name_prefix(char name[FILE_NAME])
+static uint64_t network_of_thread(void)
 {
     struct stat there;
-    uint64_t network = stat("/proc/thread-self/ns/net", &there) == 0 ? (uint64_t)there.st_ino : 0;
 
-    return (size_t)snprintf(name, FILE_NAME, "lease.%" PRIu64 ".", network);
+    return stat("/proc/thread-self/ns/net", &there) == 0 ? (uint64_t)there.st_ino : 0;
+}
+
+static size_t name_prefix(char name[FILE_NAME])
+{
+    return (size_t)snprintf(name, FILE_NAME, "lease.%" PRIu64 ".", network_of_thread());
 }
 
 static const char *name_of(int ifindex, uint32_t queue, char name[FILE_NAME])
@@ -99,6 +103,34 @@ static const char *name_of(int ifindex, uint32_t queue, char name[FILE_NAME])
 
     snprintf(name + used, FILE_NAME - used, "%d.%u", ifindex, queue);
     return name;
+}
+
+/* --- what kinds of rules a card takes --- */
+
+static const char *note_of(int ifindex, char name[FILE_NAME])
+{
+    snprintf(name, FILE_NAME, "by-port.%" PRIu64 ".%d", network_of_thread(), ifindex);
+    return name;
+}
+
+void wf_lent_note_by_port(int folder, int ifindex, bool by_port)
+{
+    char name[FILE_NAME];
+
+    if (!by_port) {
+        unlinkat(folder, note_of(ifindex, name), 0);
+        return;
+    }
+    int fd = openat(folder, note_of(ifindex, name), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd >= 0)
+        close(fd);
+}
+
+bool wf_lent_is_by_port(int folder, int ifindex)
+{
+    char name[FILE_NAME];
+
+    return faccessat(folder, note_of(ifindex, name), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* --- writing --- */

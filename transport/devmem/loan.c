@@ -134,6 +134,7 @@ void wf_loan_try_rules(struct wf_loan *loan, int folder)
         memset(&flow.from, 0, sizeof flow.from);
         loan->by_port = (result == -EOPNOTSUPP || result == -EINVAL) && try_rule(loan, folder, &flow) == 0;
     }
+    wf_lent_note_by_port(folder, loan->lent.ifindex, loan->by_port);
 }
 
 int wf_loan_unsteer(struct wf_loan *loan, uint32_t rule, struct wf_status *status)
