@@ -147,6 +147,7 @@ static const char *const names[COUNTS] = {
 	[COUNT_NO_BUFFER] = "no_buffer",
 	[COUNT_OVERRUN] = "overrun",
 	[COUNT_RULE_DROP] = "rule_drop",
+	[COUNT_RULE_REFUSED] = "rule_refused",
 	[COUNT_MERGED] = "merged",
 	[COUNT_FAULT_LINEAR] = "fault_linear",
 	[COUNT_FAULT_PAGE_PACKET] = "fault_page_packet",

@@ -37,6 +37,7 @@ enum pairnic_count {
 	COUNT_NO_BUFFER,
 	COUNT_OVERRUN,
 	COUNT_RULE_DROP,
+	COUNT_RULE_REFUSED, /* under the lock of ethtool's calls */
 	COUNT_MERGED,
 	COUNT_FAULT_LINEAR,
 	COUNT_FAULT_PAGE_PACKET,

@@ -6,9 +6,14 @@
 #include <linux/etherdevice.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
+#include <linux/module.h>
 #include "pairnic.h"
 
 #define DROPPED_BY_RULE (-1)
+
+static bool tuple5 = true;
+module_param(tuple5, bool, 0644);
+MODULE_PARM_DESC(tuple5, "takes rules that name the sender");
 
 /* ------------------------------------------------------- by hash */
 
@@ -246,6 +251,18 @@ int pairnic_rules_get(struct net_device *dev, struct ethtool_rxnfc *info,
 	return -EOPNOTSUPP;
 }
 
+/* UDP's masks lie as TCP's do. */
+static bool names_sender(const struct ethtool_rx_flow_spec *spec)
+{
+	const struct ethtool_tcpip4_spec *four = &spec->m_u.tcp_ip4_spec;
+	const struct ethtool_tcpip6_spec *six = &spec->m_u.tcp_ip6_spec;
+	u32 type = spec->flow_type & ~FLOW_RSS;
+
+	if (type == TCP_V4_FLOW || type == UDP_V4_FLOW)
+		return four->ip4src || four->psrc;
+	return six->psrc || memchr_inv(six->ip6src, 0, sizeof(six->ip6src));
+}
+
 static int check_rule(struct pairnic *nic, const struct ethtool_rxnfc *info)
 {
 	const struct ethtool_rx_flow_spec *spec = &info->fs;
@@ -258,6 +275,10 @@ static int check_rule(struct pairnic *nic, const struct ethtool_rxnfc *info)
 		break;
 	default:
 		return -EOPNOTSUPP; /* FLOW_EXT and FLOW_MAC_EXT, too */
+	}
+	if (!READ_ONCE(tuple5) && names_sender(spec)) {
+		nic->rx[0].count[COUNT_RULE_REFUSED]++;
+		return -EOPNOTSUPP;
 	}
 	if (spec->flow_type & FLOW_RSS)
 		return info->rss_context < PAIRNIC_CONTEXTS ? 0 : -EINVAL;
