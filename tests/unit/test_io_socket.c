@@ -1,4 +1,4 @@
-/* What the options of a socket come to: here, its congestion control. */
+/* What the options of a socket come to: its congestion control, its port. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <setjmp.h>
@@ -58,11 +58,33 @@ static void names_what_the_kernel_has(void **state)
     assert_non_null(strstr(status.text, "reno"));
 }
 
+static int port_before_connect(bool own)
+{
+    struct wf_socket_options options = {.own_port = own};
+    struct sockaddr_storage address;
+    options.local.ss_family = AF_INET;
+    ((struct sockaddr_in *)&options.local)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = wf_socket_open(NULL, AF_INET, &options, NULL);
+    assert_true(fd >= 0);
+    assert_int_equal(wf_socket_address(NULL, fd, false, &address), 0);
+    wf_socket_close(NULL, fd);
+    return ntohs(((struct sockaddr_in *)&address)->sin_port);
+}
+
+/* A port that connect() chooses may be another connection's, too. */
+static void a_port_of_ones_own_is_chosen_before_connect(void **state)
+{
+    (void)state;
+    assert_int_equal(port_before_connect(false), 0);
+    assert_true(port_before_connect(true) > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sets_the_congestion_control),
         cmocka_unit_test(names_what_the_kernel_has),
+        cmocka_unit_test(a_port_of_ones_own_is_chosen_before_connect),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
