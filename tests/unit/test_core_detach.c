@@ -42,7 +42,7 @@ static struct {
     struct wf_frame frame;
 } the;
 
-static const struct wf_channel_ops channel_ops = {.binding = wf_detached_binding};
+static const struct wf_channel_ops channel_ops = {.loan = wf_detached_loan};
 
 static void make_device(void)
 {
@@ -221,7 +221,7 @@ static void test_chunks_from_a_loan(void **state)
     assert_int_equal(take(), SCENE_CHUNK);
     assert_int_equal(take(), SCENE_CHUNK);
     assert_int_equal(the.frame.offset, SCENE_CHUNK);
-    assert_int_equal(wf_detached_binding(the.channel, outbound), BINDING);
+    assert_int_equal(wf_detached_loan(the.channel, outbound)->binding, BINDING);
     assert_int_equal(wf_detached_places(the.channel, outbound, SCENE_CHUNK, 100, iov, 4, &covered), 1);
     assert_int_equal((uintptr_t)iov[0].iov_base, OFFSET + SCENE_CHUNK);
     assert_int_equal(covered, 100);
