@@ -42,6 +42,11 @@ void serves_hundreds_at_once(const struct implementation *of);
 void holds_a_send_while_its_memory_is_lent(const struct implementation *of);
 void stops_lending_what_is_copied(const struct implementation *of);
 
+/* engine_device.c: with cards of its own the simulator does without (tests/support/sim_cards.h) */
+void receives_ordinary_bytes_with_control(const struct implementation *of);
+void refuses_an_unknown_binding(const struct implementation *of);
+void gives_back_what_it_never_had(const struct implementation *of);
+
 /* engine_waiting.c: nothing to wait for in the simulator, and only there a watch over the caller */
 void wakes_before_poll(const struct implementation *of);
 void wakes_from_a_thread(const struct implementation *of);
