@@ -21,7 +21,8 @@ static bool has_inlet(void *context, const char *interface, int device)
 
 int model_card_rules(const struct model_world *world)
 {
-    return model_bits(world, 7106) % 3 ? 0 : 1 + (int)model_bits(world, 7107) % 8;
+    bool limited = world->faulty && model_bits(world, 7106) % 3 > 0;
+    return limited ? 1 + (int)model_bits(world, 7107) % 4 : 0;
 }
 
 /* Some cards lead no single stream to a device. */
