@@ -189,6 +189,8 @@ static int device_fits(const struct wf_talk *talk)
         return WF_DENY_LIMIT;
     if ((int)join->rail >= lines->rail_count || lines->rails[join->rail].to.ss_family == AF_UNSPEC)
         return WF_DENY_BUSY; /* no channel has met on these rails yet */
+    if (lines->rails[join->rail].retired && lines->up_count > 0)
+        return WF_DENY_RETIRED;
     if (wf_strand_to_acceptor(strand) && !inlet_of(session, join))
         return WF_DENY_LIMIT;
     if (join->kind == WF_CHANNEL_DEVICE && (join->payload_port > 0) != by_port(session, join))
