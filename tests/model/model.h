@@ -173,6 +173,7 @@ struct model_world {
     struct wf_sim *sim;
     struct wf_sim_memory *devices; /* NULL: a schedule without */
     struct wf_sim_cards *cards;    /* NULL: payload reaches devices only through host memory */
+    int card_rules;             /* streams that each of them ever leads to an inlet; 0: all */
     bool failing;                  /* some copies of devices fail */
     uint64_t buffers, vectors;     /* so far; and draws for vectors */
     struct model_node nodes[2];    /* 0 listens, 1 dials */
@@ -218,8 +219,6 @@ void model_devices_open(struct model_world *world);
 void model_devices_close(struct model_world *world);
 /* Do cards write to devices in this schedule? In a third of them, unless the channels are encrypted. */
 bool model_has_cards(const struct model_world *world);
-/* Streams that a card ever leads to an inlet; 0: all. */
-int model_card_rules(const struct model_world *world);
 /* In a quarter of these an inlet that brings little is left soon, and its channels are lost. */
 bool model_judges_cards(const struct model_world *world);
 /* Of a context that was just made. */

@@ -105,8 +105,7 @@ static void check_blame(const struct model_world *world, int node)
 /* A device channel whose card has no inlet is dialled once; one whose card may have no more rules, in vain. */
 static bool is_given_up(const struct model_world *world, const struct wf_channel *channel)
 {
-    return channel && channel->strand >= 0 &&
-           (wf_route_of(channel)->redial.at_ns == WF_NEVER || model_card_rules(world) > 0);
+    return channel && channel->strand >= 0 && (wf_route_of(channel)->redial.at_ns == WF_NEVER || world->card_rules > 0);
 }
 
 /* Is every channel up, or out of use because its rail is retired? The dialer tells nobody that it has retired one. */
@@ -319,6 +318,7 @@ static void live_again(struct model_world *world)
     again.sim = world->sim;
     again.devices = world->devices;
     again.cards = world->cards;
+    again.card_rules = world->card_rules;
     again.failing = world->failing;
     again.lives = world->lives + 1;
     again.quiet = world->quiet;

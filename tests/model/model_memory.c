@@ -19,12 +19,6 @@ static bool has_inlet(void *context, const char *interface, int device)
     return model_bits(world, 7110 + (uint64_t)device) % 4 > 0;
 }
 
-int model_card_rules(const struct model_world *world)
-{
-    bool limited = world->faulty && model_bits(world, 7106) % 3 > 0;
-    return limited ? 1 + (int)model_bits(world, 7107) % 4 : 0;
-}
-
 /* Some cards lead no single stream to a device. */
 static bool is_by_port(void *context, const char *interface)
 {
@@ -36,12 +30,14 @@ static bool is_by_port(void *context, const char *interface)
 /* Cards that write to devices: small inlets, and much that does not come as they would have it. */
 static void open_cards(struct model_world *world)
 {
+    bool limited = world->faulty && model_bits(world, 7106) % 3 > 0;
+    world->card_rules = limited ? 1 + (int)model_bits(world, 7107) % 4 : 0;
     struct wf_sim_cards_options options = {.buffers = 8 + (uint32_t)model_bits(world, 7101) % 120,
                                            .buffer_bytes = model_bits(world, 7102) % 2 ? 4096 : 512,
                                            .host_percent = (uint32_t)(model_bits(world, 7103) % 3) * 30,
                                            .plain_percent = model_bits(world, 7104) % 2 ? 10 : 0,
                                            .no_loans_percent = model_bits(world, 7105) % 2 ? 50 : 0,
-                                           .rules = model_card_rules(world),
+                                           .rules = world->card_rules,
                                            .by_port = is_by_port,
                                            .has = has_inlet,
                                            .context = world};

@@ -245,7 +245,9 @@ void model_bear(struct model_world *world, struct model_patience *patience)
             patience->endless_ns = now + ENDLESS_NS;
         patience->begun = true;
         patience->progress = progress;
-        patience->turns = world->turns + (world->faulty ? FAULTY_PATIENCE : PATIENCE);
+        uint64_t turns = world->faulty ? FAULTY_PATIENCE : PATIENCE;
+        bool in_vain = world->card_rules > 0; /* channels are dialled for ever */
+        patience->turns = world->turns + (in_vain ? 8 * turns : turns);
         patience->until_ns = (calm > now ? calm : now) + 5 * world->timeout_ns + 2 * MODEL_CONNECT_S * WF_NS_PER_S;
     }
     MODEL_CHECK(world->turns < patience->turns, world->turns);
