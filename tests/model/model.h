@@ -173,7 +173,7 @@ struct model_world {
     struct wf_sim *sim;
     struct wf_sim_memory *devices; /* NULL: a schedule without */
     struct wf_sim_cards *cards;    /* NULL: payload reaches devices only through host memory */
-    int card_rules;             /* streams that each of them ever leads to an inlet; 0: all */
+    int card_rules;                /* streams that each of them ever leads to an inlet; 0: all */
     bool failing;                  /* some copies of devices fail */
     uint64_t buffers, vectors;     /* so far; and draws for vectors */
     struct model_node nodes[2];    /* 0 listens, 1 dials */
