@@ -52,7 +52,6 @@ static void make_device(void)
     pthread_mutex_init(&device->lock, NULL);
     wf_list_init(&device->queued);
     assert_int_equal(wf_slot_pool_init(&device->pools[WF_COPY_OUT][WF_SLOT_LARGE], staging, SLOTS, SLOT_BYTES), 0);
-    assert_int_equal(wf_slot_pool_init(&device->pools[WF_COPY_OUT][WF_SLOT_SMALL], NULL, 0, 0), 0);
 }
 
 static void join(void)
@@ -104,7 +103,6 @@ static int tear_down(void **state)
     }
     wf_shares_give_back(&the.scene->shares);
     wf_slot_pool_fini(&the.device.pools[WF_COPY_OUT][WF_SLOT_LARGE]);
-    wf_slot_pool_fini(&the.device.pools[WF_COPY_OUT][WF_SLOT_SMALL]);
     return scene_tear_down_locked(state);
 }
 

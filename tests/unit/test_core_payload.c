@@ -150,6 +150,7 @@ static int set_up(void **state)
     assert_non_null(the.channel);
     assert_int_equal(wf_channel_init(the.channel, &scene->lines, &channel_ops, &join), 0);
     wf_channel_assign(the.channel, scene->crew.workers[0], scene->crew.workers[0]);
+    wf_lines_use_strand(&scene->lines, (int)STRAND);
     wf_lines_enter(&scene->lines, the.channel, false);
     the.channel->fd = HEADERS_FD;
     return result;
