@@ -283,6 +283,20 @@ static void test_a_stopped_one_waits_for_nothing(void **state)
     assert_true(wf_list_empty(&the.connection->sending));
 }
 
+/* It is in no line when the channel is lost: it waits for a slot to be filled. */
+static void test_one_that_waits_goes_back_later(void **state)
+{
+    (void)state;
+    struct wf_outbound *outbound = offer(true);
+    the.registration.lent = 0;
+    assert_int_equal(wf_outbound_grant(outbound, SCENE_CHUNK, DOMAIN + 1), 0);
+    assert_false(wf_link_in_list(&outbound->queue_link));
+    lose_channel();
+    end_copies();
+    assert_int_equal(outbound->detached, 0);
+    assert_false(wf_list_empty(&the.connection->sending));
+}
+
 /* --- slots and loans --- */
 
 /* What a loan sent may be acknowledged while a copy to a slot, begun before, still runs. */
@@ -354,6 +368,7 @@ int main(void)
         TEST(test_a_chunk_in_pieces_fits_again),
         TEST(test_the_last_channel_gives_it_back),
         TEST(test_a_stopped_one_waits_for_nothing),
+        TEST(test_one_that_waits_goes_back_later),
         TEST(test_a_slot_stays_as_long_as_it_is_filled),
         TEST(test_a_slot_across_the_end_of_a_loan),
         TEST(test_what_a_loan_sent_is_staged_to_go_again),

@@ -183,18 +183,26 @@ static void attach(struct wf_outbound *outbound)
     wf_outbound_requeue(outbound);
 }
 
+bool wf_detached_revise(struct wf_outbound *outbound)
+{
+    const struct wf_desk *desk = outbound->connection->desk;
+    const struct wf_strand *strand = &desk->lines->strands[wf_strand_of(outbound->detached - 1, desk->terms->dialer)];
+    if (strand->up == 0) {
+        attach(outbound);
+        return true;
+    }
+    if (outbound->lent && !is_lendable(outbound, strand))
+        end_loan(outbound);
+    return false;
+}
+
 void wf_detached_review(struct wf_desk *desk, int strand)
 {
-    const struct wf_strand *the = &desk->lines->strands[strand];
     if (wf_strand_to_acceptor((uint32_t)strand) != desk->terms->dialer)
         return; /* towards this side */
     struct wf_list *line = &desk->detached[wf_strand_domain((uint32_t)strand)];
     WF_LIST_EACH (link, following, line) {
-        struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, queue_link);
-        if (the->up == 0)
-            attach(outbound);
-        else if (outbound->lent && !is_lendable(outbound, the))
-            end_loan(outbound);
+        (void)wf_detached_revise(WF_CONTAINER(link, struct wf_outbound, queue_link));
     }
 }
 

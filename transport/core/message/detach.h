@@ -35,6 +35,10 @@ void wf_detached_pass_on(struct wf_desk *desk, const struct wf_channel *channel)
 /* Has the channel's strand anything to send? */
 bool wf_detached_any(const struct wf_desk *desk, const struct wf_channel *channel);
 
+/* Does it go on as it has? True: no channel of its strand is up, and it has gone back to its connection. Also ends a
+ * loan that no card with such a channel has. A message that waits for slots or acknowledgements is in no line, so it
+ * asks when it comes back to one. */
+bool wf_detached_revise(struct wf_outbound *outbound);
 /* A channel of the strand is up no more. */
 void wf_detached_review(struct wf_desk *desk, int strand);
 

@@ -294,7 +294,8 @@ static void requeue_detached(struct wf_outbound *outbound)
 void wf_outbound_requeue(struct wf_outbound *outbound)
 {
     if (outbound->detached > 0) {
-        requeue_detached(outbound);
+        if (!wf_detached_revise(outbound))
+            requeue_detached(outbound);
         return;
     }
     bool queued = wf_link_in_list(&outbound->queue_link);
