@@ -5,6 +5,7 @@
  *     send FIRST GPUS BYTES CARD=ADDRESS...            from an allocation in each GPU, over each card
  *     share CARD                                       who shares a binding, and how many there may be
  *     bound CARD                                       the receive queues of the card that are bound
+ *     unbind PID                                       ends all bindings of that process
  */
 #include "gpus.h"
 
@@ -73,6 +74,8 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (strcmp(what, "bound") == 0)
         return run_bound(argv[2]);
+    if (strcmp(what, "unbind") == 0)
+        return run_unbind(argv[2]);
     if (strcmp(what, "share") == 0) {
         use_gpus(0, 1);
         result = run_share(argv[2]);

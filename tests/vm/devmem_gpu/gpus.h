@@ -53,5 +53,6 @@ int run_receive(const struct plan *plan);
 int run_send(const struct plan *plan);
 int run_share(const char *card);
 int run_bound(const char *card);
+int run_unbind(const char *pid);
 
 #endif
