@@ -219,7 +219,7 @@ void model_devices_open(struct model_world *world);
 void model_devices_close(struct model_world *world);
 /* Do cards write to devices in this schedule? In a third of them, unless the channels are encrypted. */
 bool model_has_cards(const struct model_world *world);
-/* In a quarter of these an inlet that brings little is left soon, and its channels are lost. */
+/* In half of these an inlet that brings little is left soon, and its channels are lost. */
 bool model_judges_cards(const struct model_world *world);
 /* Of a context that was just made. */
 void model_judge_cards(const struct model_world *world, struct weft_context *context);

@@ -47,13 +47,13 @@ static void open_cards(struct model_world *world)
 
 bool model_judges_cards(const struct model_world *world)
 {
-    return world->cards && model_bits(world, 7106) % 4 == 0;
+    return world->cards && model_bits(world, 7106) % 2 == 0;
 }
 
 void model_judge_cards(const struct model_world *world, struct weft_context *context)
 {
     if (model_judges_cards(world))
-        context->cards.trial_bytes = 1 + model_bits(world, 7107) % 100000;
+        context->cards.trial_bytes = 1 + model_bits(world, 7107) % 20000;
 }
 
 bool model_has_cards(const struct model_world *world)
