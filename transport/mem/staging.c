@@ -77,7 +77,7 @@ struct wf_slot *wf_slot_take(struct wf_slot_pool *pool, struct wf_slot_account *
 {
     struct wf_slot *slot = NULL;
     pthread_mutex_lock(&pool->lock);
-    if (account->count + spare < pool->free_count) {
+    if (spare == WF_SLOT_ANY ? pool->free_count > 0 : account->count + spare < pool->free_count) {
         slot = WF_CONTAINER(wf_list_pop_front(&pool->free), struct wf_slot, link);
         pool->free_count -= 1;
         account->count += 1;

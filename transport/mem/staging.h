@@ -61,7 +61,9 @@ void wf_slot_account_init(struct wf_slot_account *account, void (*tell)(void *co
 /* Gives back the slots of the account, which is no longer told. */
 void wf_slot_account_fini(struct wf_slot_pool *pool, struct wf_slot_account *account);
 
-/* NULL: no slot now; the account will be told. `spare`: slots that must stay free for other accounts in addition. */
+/* NULL: no slot now; the account will be told. `spare`: slots that must stay free for other accounts in addition;
+ * WF_SLOT_ANY: none need to, for what the account's other slots wait for. */
+#define WF_SLOT_ANY UINT32_MAX
 struct wf_slot *wf_slot_take(struct wf_slot_pool *pool, struct wf_slot_account *account, uint32_t spare);
 void wf_slot_give(struct wf_slot *slot);
 

@@ -40,9 +40,11 @@ static uint64_t allowed(const struct wf_outbound *outbound)
     return limit < outbound->next + ahead ? limit : outbound->next + ahead;
 }
 
-/* Small messages have slots of their own. A large one is for bytes that need not wait for the peer any more. */
-static struct wf_slot *take_slot(struct wf_outbound *outbound)
+/* Small messages have slots of their own. A large one is for bytes that need not wait for the peer any more. `again`:
+ * for bytes that go before all others, which may have the session's share of slots already. */
+static struct wf_slot *take_slot(struct wf_outbound *outbound, bool again)
 {
+    uint32_t spare = again ? WF_SLOT_ANY : 0;
     struct wf_device_share *share = wf_device_share(outbound->connection->desk->shares, outbound->device);
     if (!share)
         return NULL;
@@ -50,10 +52,10 @@ static struct wf_slot *take_slot(struct wf_outbound *outbound)
     bool sure = outbound->introduced || outbound->kind == WF_OUTBOUND_WRITE;
     if (wf_outbound_is_small(outbound))
         slot = wf_slot_take(&outbound->device->pools[WF_COPY_OUT][WF_SLOT_SMALL],
-                            &share->accounts[WF_COPY_OUT][WF_SLOT_SMALL], 0);
+                            &share->accounts[WF_COPY_OUT][WF_SLOT_SMALL], spare);
     if (!slot && (sure || !wf_outbound_is_small(outbound)))
         slot = wf_slot_take(&outbound->device->pools[WF_COPY_OUT][WF_SLOT_LARGE],
-                            &share->accounts[WF_COPY_OUT][WF_SLOT_LARGE], outbound->introduced ? 0 : SLOTS_LEFT);
+                            &share->accounts[WF_COPY_OUT][WF_SLOT_LARGE], outbound->introduced ? spare : SLOTS_LEFT);
     return slot;
 }
 
@@ -79,10 +81,10 @@ static void insert_slot(struct wf_outbound *outbound, struct wf_slot *slot)
 }
 
 /* A slot for bytes from `start` on, up to `limit` at most; NULL: none is free. */
-static struct wf_slot *stage_range(struct wf_outbound *outbound, uint64_t start, uint64_t limit)
+static struct wf_slot *stage_range(struct wf_outbound *outbound, uint64_t start, uint64_t limit, bool again)
 {
     struct wf_desk *desk = outbound->connection->desk;
-    struct wf_slot *slot = take_slot(outbound);
+    struct wf_slot *slot = take_slot(outbound, again);
     struct wf_transit *transit = slot ? wf_transit_take(desk->shares, outbound->device, WF_COPY_OUT, &out_ops) : NULL;
     if (!transit) {
         if (slot) { /* no memory: no event tells when there is some, so look again */
@@ -107,7 +109,7 @@ static struct wf_slot *stage_range(struct wf_outbound *outbound, uint64_t start,
 /* One more slot, up to `limit`. */
 static bool stage_one(struct wf_outbound *outbound, uint64_t limit)
 {
-    const struct wf_slot *slot = stage_range(outbound, outbound->claimed, limit);
+    const struct wf_slot *slot = stage_range(outbound, outbound->claimed, limit, false);
     if (slot)
         outbound->claimed += slot->length;
     return slot;
@@ -250,7 +252,7 @@ bool wf_stage_out_again(struct wf_outbound *outbound, uint64_t offset, uint32_t 
     uint64_t end = offset + length, at;
     bool ready;
     while ((at = first_missing(outbound, offset, end, &ready)) < end) {
-        if (!stage_range(outbound, at, next_slot(outbound, at, end)))
+        if (!stage_range(outbound, at, next_slot(outbound, at, end), true))
             return false;
     }
     return ready;
