@@ -56,6 +56,22 @@ void receives_ordinary_bytes_with_control(const struct implementation *of)
     world_close(&world);
 }
 
+/* A few bytes still come through. The receive waits for them: a simulated stream goes on with a shortened send only
+ * when somebody reads. */
+static void carries_on(struct world *world, const struct pair *pair)
+{
+    struct task send = {0}, receive = {0};
+    char got[4] = "";
+    task_buffer(&receive, got, 3);
+    task_post(world, 0, &receive, WF_OP_RECV, pair->server);
+    task_buffer(&send, "abc", 3);
+    task_post(world, 0, &send, WF_OP_SEND, pair->client);
+    for (size_t total = (size_t)world_await(world, &receive); total < 3;)
+        total += (size_t)task_run(world, &receive, WF_OP_RECV, pair->server, got + total, 3 - total);
+    assert_int_equal(world_await(world, &send), 3);
+    assert_string_equal(got, "abc");
+}
+
 /* The kernel knows no such memory: an error, and the stream carries on. */
 void refuses_an_unknown_binding(const struct implementation *of)
 {
@@ -64,19 +80,13 @@ void refuses_an_unknown_binding(const struct implementation *of)
     struct world world;
     world_open(&world, of, 1, 0);
     struct pair pair = pair_open(&world, 0);
-    struct task send = {0}, receive = {0};
-    char got[8] = "";
+    struct task send = {0};
     send.op.binding = NO_BINDING;
     task_buffer(&send, NULL, 4096); /* an offset */
     task_post(&world, 0, &send, WF_OP_SEND, pair.client);
     assert_in_range(-world_await(&world, &send), 1, 4095);
     assert_int_equal(send.op.lent, 0);
-
-    send.op.binding = 0;
-    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "abc", 3), 3);
-    int64_t n = task_run(&world, &receive, WF_OP_RECV, pair.server, got, sizeof got);
-    assert_in_range(n, 1, 3);
-    assert_memory_equal(got, "abc", (size_t)n);
+    carries_on(&world, &pair);
     pair_close(&world, &pair);
     world_close(&world);
 }
@@ -90,13 +100,10 @@ void gives_back_what_it_never_had(const struct implementation *of)
     world_open(&world, of, 1, 0);
     struct pair pair = pair_open(&world, 0);
     const struct wf_tokens ranges[] = {{0, 4}, {100, 1}};
-    struct task send = {0}, receive = {0};
-    char got[8] = "";
     assert_non_null(world.ops->give_back);
     int result = world.ops->give_back(world.host, pair.server, ranges, 2);
     assert_true(result <= 0); /* a kernel without device memory refuses the call */
-    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "abc", 3), 3);
-    assert_in_range(task_run(&world, &receive, WF_OP_RECV, pair.server, got, sizeof got), 1, 3);
+    carries_on(&world, &pair);
     pair_close(&world, &pair);
     world_close(&world);
 }

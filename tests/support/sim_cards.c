@@ -208,6 +208,8 @@ static void give_back_one(struct sim_inlet *inlet, const struct sim_socket *sock
 int sim_cards_give_back(void *host, int fd, const struct wf_tokens *ranges, int count)
 {
     struct sim_socket *socket = sim_socket_of(host, fd);
+    if (!socket->inlet)
+        return 0;
     for (int i = 0; i < count; i++)
         for (uint32_t token = 0; token < ranges[i].count; token++)
             give_back_one(socket->inlet, socket, ranges[i].first + token);
@@ -355,6 +357,8 @@ static void take_loan_back(void *host, struct wf_loan *loan)
 int64_t sim_cards_write(struct sim_socket *socket, const struct wf_op *op, size_t bytes)
 {
     struct wf_sim_cards *cards = socket->sim->cards;
+    if (!cards)
+        return -EINVAL;
     const struct sim_loan *loan = op->binding <= cards->loan_room ? &cards->loans[op->binding - 1] : NULL;
     uint64_t offset = (uint64_t)(uintptr_t)op->iov[0].iov_base;
     size_t some = op->iov[0].iov_len < bytes ? op->iov[0].iov_len : bytes;

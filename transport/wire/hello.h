@@ -82,9 +82,7 @@ struct wf_limits {
 #define WF_FEATURE_ENCRYPT 1u  /* all bytes after a channel's proofs are in records (record.h); both sides or none */
 #define WF_FEATURE_RAILS 2u    /* takes a HELLO with up to WF_RAILS_MAX rails, and JOINs for as many pairs of rails */
 #define WF_FEATURE_GREETING 4u /* sends a GREETING after HELLO and takes one */
-#define WF_FEATURE_MATCHING                                                                                            \
-    8u                         /* says when a TAGGED message has landed (WF_BASE_LANDED); takes NOTEs of no operation  \
-                                */
+#define WF_FEATURE_MATCHING 8u /* says when a TAGGED message has landed (WF_BASE_LANDED); takes NOTEs of no operation */
 #define WF_FEATURE_CLASSES 16u /* takes JOINs and OPENs of traffic classes above 0 */
 #define WF_FEATURE_DEVICE 32u  /* takes JOINs of device channels, and GRANTs that name a domain */
 
