@@ -264,11 +264,19 @@ static void fill_bulk(struct wf_channel *channel)
     }
 }
 
+/* Does this side send payload on the channel? Else it sends acknowledgements only. */
+static bool sends_payload(const struct wf_channel *channel)
+{
+    return channel->strand >= 0 && channel->payload && !channel->payload->incoming;
+}
+
 static void fill_device(struct wf_channel *channel)
 {
     struct wf_session *session = wf_session_of(channel);
     struct wf_frame frame;
     uint64_t bytes = 0;
+    if (!sends_payload(channel))
+        return;
     wf_channel_set_idle(channel, false); /* what it leaves is offered to others */
     while (wf_batch_has_room(channel) && bytes < session->guard.world->tuning.call) {
         struct wf_outbound *outbound = wf_detached_next(&session->desk, channel, &frame);
@@ -279,12 +287,6 @@ static void fill_device(struct wf_channel *channel)
     }
     if (bytes > 0)
         wf_detached_pass_on(&session->desk, channel);
-}
-
-/* Does this side send payload on the channel? */
-static bool sends_payload(const struct wf_channel *channel)
-{
-    return channel->strand >= 0 && channel->payload && !channel->payload->incoming;
 }
 
 /* Is a stray to be sent on a channel of the group, or does the session close? Then any pair of rails will do. */
@@ -375,13 +377,12 @@ bool wf_channel_fill(struct wf_channel *channel)
     struct wf_frame frame;
     while (wf_batch_has_room(channel) && next_total(channel, &frame))
         wf_batch_add(channel, &frame, NULL);
-    if (session->guard.state == WF_SESSION_UP && channel->kind == WF_CHANNEL_EXPRESS)
+    bool up = session->guard.state == WF_SESSION_UP;
+    if (up && channel->kind == WF_CHANNEL_EXPRESS)
         fill_express(channel);
-    else if (channel->strand >= 0 && session->guard.state == WF_SESSION_UP && sends_payload(channel))
+    else if (up && channel->kind == WF_CHANNEL_DEVICE)
         fill_device(channel);
-    else if (channel->strand >= 0)
-        ; /* acknowledgements only */
-    else if (session->guard.state == WF_SESSION_UP)
+    else if (up)
         fill_bulk(channel);
     if (tx->bye_due && tx->frame_count < WF_BATCH_FRAMES) {
         WF_REACHED("channel UP: session is closing and nothing is retained");

@@ -269,9 +269,8 @@ static void choose(struct round *round)
 static void pump(struct wf_session *session, struct wf_worker *worker)
 {
     struct round round = {.session = session, .worker = worker, .roster = wf_lines_roster(&session->lines, worker)};
-    wf_list_init(&round.senders[WF_CHANNEL_EXPRESS]);
-    wf_list_init(&round.senders[WF_CHANNEL_BULK]);
-    wf_list_init(&round.senders[WF_CHANNEL_DEVICE]);
+    for (int kind = 0; kind < WF_KINDS; kind++)
+        wf_list_init(&round.senders[kind]);
     wf_list_init(&round.receivers);
     release(&round);
     wf_resend_stage(session);
