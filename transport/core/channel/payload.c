@@ -73,26 +73,27 @@ void wf_payload_park(struct wf_payload *payload)
     wf_list_push_back(&payload->lines->parked, &payload->link);
 }
 
-bool wf_payload_is_parked(const struct wf_lines *lines, uint32_t channel, uint32_t incarnation)
+static struct wf_payload *find_parked(const struct wf_lines *lines, uint32_t channel, uint32_t incarnation)
 {
     WF_LIST_EACH (link, following, &lines->parked) {
-        const struct wf_payload *payload = WF_CONTAINER(link, struct wf_payload, link);
+        struct wf_payload *payload = WF_CONTAINER(link, struct wf_payload, link);
         if (payload->channel == channel && payload->incarnation == incarnation)
-            return true;
+            return payload;
     }
-    return false;
+    return NULL;
+}
+
+bool wf_payload_is_parked(const struct wf_lines *lines, uint32_t channel, uint32_t incarnation)
+{
+    return find_parked(lines, channel, incarnation) != NULL;
 }
 
 struct wf_payload *wf_payload_unpark(struct wf_lines *lines, uint32_t channel, uint32_t incarnation)
 {
-    WF_LIST_EACH (link, following, &lines->parked) {
-        struct wf_payload *payload = WF_CONTAINER(link, struct wf_payload, link);
-        if (payload->channel != channel || payload->incarnation != incarnation)
-            continue;
-        wf_link_remove(link);
-        return payload;
-    }
-    return NULL;
+    struct wf_payload *payload = find_parked(lines, channel, incarnation);
+    if (payload)
+        wf_link_remove(&payload->link);
+    return payload;
 }
 
 static void destroy(struct wf_payload *payload)

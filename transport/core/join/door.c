@@ -1,4 +1,3 @@
-#include "core/channel/payload.h"
 #include "core/join/door_parts.h"
 
 #include <errno.h>
@@ -7,6 +6,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "core/channel/payload.h"
 #include "core/ground/reached.h"
 #include "core/join/lookup.h"
 #include "core/join/redial.h"
@@ -384,8 +384,8 @@ static void tick_sessions(struct wf_door *door, int64_t now)
     struct wf_sessions *sessions = door->sessions;
     struct wf_alarm *alarm = &sessions->world->alarm;
     struct wf_visit *next;
-    struct wf_list
-        spent; /* payload streams: closed without the lock, which others want while drivers take their time */
+    /* Payload streams: closed without the lock, which others want while drivers take their time. */
+    struct wf_list spent;
     if (now < atomic_load(&alarm->due_ns))
         return;
     wf_list_init(&spent);
