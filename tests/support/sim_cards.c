@@ -321,7 +321,7 @@ int64_t sim_cards_read(struct sim_socket *socket, struct wf_op *op, size_t bytes
 
 /* --- loans --- */
 
-static int lend(void *host, const struct wf_card_way *way, const void *base, uint64_t bytes, struct wf_loan *loan,
+static int lend(void *host, const struct wf_card_way *way, const void *base, uint64_t bytes, struct wf_card_loan *loan,
                 struct wf_status *status)
 {
     struct wf_sim_cards *cards = host;
@@ -341,13 +341,13 @@ static int lend(void *host, const struct wf_card_way *way, const void *base, uin
         cards->loan_room = room;
     }
     cards->loans[at] = (struct sim_loan){.base = base, .bytes = bytes, .offset = 4096 * sim_below(cards->sim, 8)};
-    *loan =
-        (struct wf_loan){.handle = (void *)(uintptr_t)(at + 1), .binding = at + 1, .offset = cards->loans[at].offset};
+    *loan = (struct wf_card_loan){
+        .handle = (void *)(uintptr_t)(at + 1), .binding = at + 1, .offset = cards->loans[at].offset};
     cards->counts.loans += 1;
     return 0;
 }
 
-static void take_loan_back(void *host, struct wf_loan *loan)
+static void take_loan_back(void *host, struct wf_card_loan *loan)
 {
     struct wf_sim_cards *cards = host;
     cards->loans[loan->binding - 1] = (struct sim_loan){0};

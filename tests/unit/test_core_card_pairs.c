@@ -40,7 +40,7 @@ static void close_inlet(void *host, struct wf_inlet *inlet)
     the.closed += 1;
 }
 
-static int lend(void *host, const struct wf_card_way *way, const void *base, uint64_t bytes, struct wf_loan *loan,
+static int lend(void *host, const struct wf_card_way *way, const void *base, uint64_t bytes, struct wf_card_loan *loan,
                 struct wf_status *status)
 {
     (void)host, (void)base, (void)bytes;
@@ -48,11 +48,11 @@ static int lend(void *host, const struct wf_card_way *way, const void *base, uin
     if (the.lend_result[rail] < 0)
         return wf_fail(status, the.lend_result[rail], "card %d lacks room", rail);
     the.lent += 1;
-    *loan = (struct wf_loan){.handle = &the.lent, .binding = (uint32_t)rail + 1};
+    *loan = (struct wf_card_loan){.handle = &the.lent, .binding = (uint32_t)rail + 1};
     return 0;
 }
 
-static void take_back(void *host, struct wf_loan *loan)
+static void take_back(void *host, struct wf_card_loan *loan)
 {
     (void)host;
     assert_non_null(loan->handle);
@@ -156,7 +156,7 @@ static void test_loans_of_the_cards_that_take_it(void **state)
 {
     (void)state;
     struct wf_status status = {0};
-    struct wf_loan *loans = NULL;
+    struct wf_card_loan *loans = NULL;
     static uint8_t memory[64];
     the.open_result[0] = -EOPNOTSUPP; /* no inlet, no loan */
     the.lend_result[1] = -ENOSPC;

@@ -31,15 +31,15 @@ static void close_any(void *host, struct wf_inlet *inlet)
     (void)host, (void)inlet;
 }
 
-static int lend(void *host, const struct wf_card_way *way, const void *base, uint64_t bytes, struct wf_loan *loan,
+static int lend(void *host, const struct wf_card_way *way, const void *base, uint64_t bytes, struct wf_card_loan *loan,
                 struct wf_status *status)
 {
     (void)way, (void)base, (void)bytes, (void)status;
-    *loan = (struct wf_loan){.handle = host, .binding = 7};
+    *loan = (struct wf_card_loan){.handle = host, .binding = 7};
     return 0;
 }
 
-static void take_back(void *host, struct wf_loan *loan)
+static void take_back(void *host, struct wf_card_loan *loan)
 {
     (void)host, (void)loan;
 }
@@ -158,7 +158,7 @@ static void loans_go_on(void **state)
 {
     struct scene *scene = *state;
     struct wf_cards *cards = &scene->cards;
-    struct wf_loan *loans;
+    struct wf_card_loan *loans;
     char memory;
 
     assert_int_equal(wf_cards_came(cards, wf_cards_inlet(cards, 0, DEVICE), 0, 16 * MIB, 0), -EOPNOTSUPP);

@@ -35,7 +35,7 @@ static struct {
     struct wf_device device;
     struct wf_payload payload;
     struct wf_channel *channel;
-    struct wf_loan loan;
+    struct wf_card_loan loan;
     struct weft_registration registration;
     struct weft_request request;
     struct wf_outbound *outbound;
@@ -85,7 +85,7 @@ static int set_up(void **state)
     make_device();
     join();
     the.connection = scene_connect(the.scene, CONNECTION, LIMIT);
-    the.loan = (struct wf_loan){.handle = &the.loan, .binding = BINDING, .offset = OFFSET};
+    the.loan = (struct wf_card_loan){.handle = &the.loan, .binding = BINDING, .offset = OFFSET};
     the.registration.base = bytes;
     the.registration.length = TOTAL;
     the.registration.loans = &the.loan;

@@ -187,7 +187,7 @@ void wf_cards_unsteer(struct wf_cards *cards, struct wf_inlet *inlet, void *rule
 }
 
 uint64_t wf_cards_lend(struct wf_cards *cards, const struct wf_memory_ops *ops, struct wf_memory *memory, int device,
-                       const void *base, uint64_t bytes, struct wf_loan **loans)
+                       const void *base, uint64_t bytes, struct wf_card_loan **loans)
 {
     uint64_t rails = 0;
     *loans = cards->ops && cards->rail_count > 0 ? calloc((size_t)cards->rail_count, sizeof **loans) : NULL;
@@ -209,7 +209,7 @@ uint64_t wf_cards_lend(struct wf_cards *cards, const struct wf_memory_ops *ops, 
     return rails;
 }
 
-void wf_cards_take_back(struct wf_cards *cards, struct wf_loan *loans)
+void wf_cards_take_back(struct wf_cards *cards, struct wf_card_loan *loans)
 {
     for (int rail = 0; loans && rail < cards->rail_count; rail++)
         if (loans[rail].handle)

@@ -37,7 +37,7 @@ struct wf_inlet {
 };
 
 /* Registered memory, as one card knows it. */
-struct wf_loan {
+struct wf_card_loan {
     void *handle; /* of wf_card_ops; NULL: the card does not know it */
     int device;
     uint32_t binding; /* for wf_op.binding */
@@ -66,9 +66,9 @@ struct wf_card_ops {
     /* The stream is about to be closed. */
     void (*unsteer)(void *host, struct wf_inlet *inlet, void *rule);
     /* Makes memory of the GPU known to the card for sends. */
-    int (*lend)(void *host, const struct wf_card_way *way, const void *base, uint64_t bytes, struct wf_loan *loan,
+    int (*lend)(void *host, const struct wf_card_way *way, const void *base, uint64_t bytes, struct wf_card_loan *loan,
                 struct wf_status *status);
-    void (*take_back)(void *host, struct wf_loan *loan);
+    void (*take_back)(void *host, struct wf_card_loan *loan);
 };
 
 struct wf_card_pair;
@@ -134,7 +134,7 @@ void wf_cards_unsteer(struct wf_cards *cards, struct wf_inlet *inlet, void *rule
 /* Makes memory of a GPU known to the cards of all rails that have an inlet for it and take it: `loans`, by rail, from
  * malloc(), or NULL. Returns the rails, as bits. May wait. */
 uint64_t wf_cards_lend(struct wf_cards *cards, const struct wf_memory_ops *ops, struct wf_memory *memory, int device,
-                       const void *base, uint64_t bytes, struct wf_loan **loans);
-void wf_cards_take_back(struct wf_cards *cards, struct wf_loan *loans);
+                       const void *base, uint64_t bytes, struct wf_card_loan **loans);
+void wf_cards_take_back(struct wf_cards *cards, struct wf_card_loan *loans);
 
 #endif

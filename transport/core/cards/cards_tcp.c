@@ -166,7 +166,7 @@ static struct wf_exports *exports_of(struct wf_card_host *host, const struct wf_
     return host->exports;
 }
 
-static int lend(void *data, const struct wf_card_way *way, const void *base, uint64_t bytes, struct wf_loan *loan,
+static int lend(void *data, const struct wf_card_way *way, const void *base, uint64_t bytes, struct wf_card_loan *loan,
                 struct wf_status *status)
 {
     struct wf_exports *exports = exports_of(data, way, status);
@@ -182,11 +182,11 @@ static int lend(void *data, const struct wf_card_way *way, const void *base, uin
         free(use);
         return result;
     }
-    *loan = (struct wf_loan){.handle = use, .binding = use->binding, .offset = use->offset};
+    *loan = (struct wf_card_loan){.handle = use, .binding = use->binding, .offset = use->offset};
     return 0;
 }
 
-static void take_back(void *data, struct wf_loan *loan)
+static void take_back(void *data, struct wf_card_loan *loan)
 {
     struct wf_card_host *host = data;
     wf_exports_release(host->exports, loan->handle);

@@ -6,7 +6,7 @@
 
 #include "core/channel/channel.h"
 
-struct wf_loan;
+struct wf_card_loan;
 
 /* One table, given when the channel is made. Called with the session's lock held; a call drops the lock and takes it
  * again only where its comment says so. */
@@ -15,7 +15,7 @@ struct wf_channel_ops {
     int (*out_places)(const struct wf_outbound *outbound, uint64_t offset, uint64_t length, struct iovec *iov, int max,
                       uint64_t *covered);
     /* How the card of the channel's rail knows the message's memory; NULL: it does not. */
-    const struct wf_loan *(*loan)(const struct wf_channel *channel, const struct wf_outbound *outbound);
+    const struct wf_card_loan *(*loan)(const struct wf_channel *channel, const struct wf_outbound *outbound);
     /* As out_places; with a loan, the addresses are offsets for the card. */
     int (*detached_places)(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t offset,
                            uint64_t length, struct iovec *iov, int max, uint64_t *covered);

@@ -39,7 +39,7 @@ static int payload_places(struct wf_channel *channel, uint64_t *covered)
 }
 
 /* A claimed payload that began in the pool stays there, even if the message is matched meanwhile: it is copied at the
- * end (wf_payload_finish). */
+ * end (wf_session_payload_finish). */
 static int claimed_places(struct wf_channel *channel, uint64_t *covered)
 {
     struct wf_rx *rx = &channel->rx;

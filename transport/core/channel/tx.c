@@ -64,7 +64,7 @@ static void add_detached(struct wf_channel *channel, struct wf_frame *frame, con
     wf_frame_encode(frame, at);
     wf_frame_encode_position(payload->position, at + WF_FRAME_BYTES);
     payload->position += frame->length;
-    const struct wf_loan *loan = channel->ops->loan(channel, outbound);
+    const struct wf_card_loan *loan = channel->ops->loan(channel, outbound);
     payload->binding = loan ? loan->binding : 0;
     if (loan) {
         payload->lender = loan->device;

@@ -31,11 +31,11 @@ struct weft_registration {
     uint64_t length;
     uint64_t key;
     enum weft_memory_kind kind;
-    uint32_t access;          /* enum weft_access */
-    struct wf_loan *loans;    /* how cards know it, by rail of this side; NULL: none does */
-    uint64_t lent;            /* rails whose cards do, as bits */
-    struct wf_device *device; /* CUDA: the device that has the memory; else NULL */
-    _Atomic uint32_t uses;    /* operations that hold it, plus WF_REGISTRATION_ENDED once deregistered */
+    uint32_t access;            /* enum weft_access */
+    struct wf_card_loan *loans; /* how cards know it, by rail of this side; NULL: none does */
+    uint64_t lent;              /* rails whose cards do, as bits */
+    struct wf_device *device;   /* CUDA: the device that has the memory; else NULL */
+    _Atomic uint32_t uses;      /* operations that hold it, plus WF_REGISTRATION_ENDED once deregistered */
 };
 
 #define WF_REGISTRATION_ENDED 0x80000000u

@@ -23,7 +23,7 @@ static const struct weft_registration *lender(const struct wf_outbound *outbound
 }
 
 /* How the card of the channel's rail knows its memory, or NULL. */
-const struct wf_loan *wf_detached_loan(const struct wf_channel *channel, const struct wf_outbound *outbound)
+const struct wf_card_loan *wf_detached_loan(const struct wf_channel *channel, const struct wf_outbound *outbound)
 {
     const struct weft_registration *registration = outbound->lent ? lender(outbound) : NULL;
     int local = channel->lines->rails[channel->rail].local;
@@ -104,7 +104,7 @@ static uint64_t fitting(const struct wf_channel *channel, const struct wf_outbou
 static bool suits_batch(const struct wf_channel *channel, const struct wf_outbound *outbound)
 {
     const struct wf_payload *payload = channel->payload;
-    const struct wf_loan *loan = wf_detached_loan(channel, outbound);
+    const struct wf_card_loan *loan = wf_detached_loan(channel, outbound);
     return payload->iov_count == 0 || payload->binding == (loan ? loan->binding : 0);
 }
 
@@ -141,7 +141,7 @@ struct wf_outbound *wf_detached_next(struct wf_desk *desk, struct wf_channel *ch
 int wf_detached_places(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t offset,
                        uint64_t length, struct iovec *iov, int max, uint64_t *covered)
 {
-    const struct wf_loan *loan = wf_detached_loan(channel, outbound);
+    const struct wf_card_loan *loan = wf_detached_loan(channel, outbound);
     if (!loan)
         return wf_outbound_places(outbound, offset, length, iov, max, covered);
     int count = 1;

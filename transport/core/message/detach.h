@@ -20,7 +20,7 @@
 
 struct wf_channel;
 struct wf_desk;
-struct wf_loan;
+struct wf_card_loan;
 struct wf_outbound;
 
 /* The peer takes all of the message on channels of its domain; nothing changes if none is up. */
@@ -43,7 +43,7 @@ bool wf_detached_revise(struct wf_outbound *outbound);
 void wf_detached_review(struct wf_desk *desk, int strand);
 
 /* Calls of a channel (wf_channel_ops). */
-const struct wf_loan *wf_detached_loan(const struct wf_channel *channel, const struct wf_outbound *outbound);
+const struct wf_card_loan *wf_detached_loan(const struct wf_channel *channel, const struct wf_outbound *outbound);
 int wf_detached_places(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t offset,
                        uint64_t length, struct iovec *iov, int max, uint64_t *covered);
 

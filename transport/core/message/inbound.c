@@ -240,7 +240,7 @@ void wf_inbound_land(struct wf_inbound *inbound)
     if (inbound->arrived.covered == 0)
         return;
     /* Bytes that are present now lie in the pool. Later bytes go to the receive's memory. A payload that is already on
-     * its way to the pool is copied when it is complete (wf_payload_finish). */
+     * its way to the pool is copied when it is complete (wf_session_payload_finish). */
     struct wf_range present[WF_RANGE_MAX];
     uint32_t count = inbound->arrived.count;
     memcpy(present, inbound->arrived.ranges, count * sizeof present[0]);

@@ -35,7 +35,7 @@ static struct wf_inbound *message_read(struct wf_channel *channel)
     return inbound && inbound->state == WF_INBOUND_DRAINING ? inbound : NULL;
 }
 
-void wf_payload_finish(struct wf_channel *channel)
+void wf_session_payload_finish(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;
     struct wf_session *session = wf_session_of(channel);
@@ -73,7 +73,7 @@ void wf_payload_finish(struct wf_channel *channel)
 }
 
 /* See payload.h: the inbound message was refused, or the channel lets go. Session lock held. */
-void wf_payload_drop_claim(struct wf_channel *channel)
+void wf_session_payload_drop_claim(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;
     wf_channel_redirects(channel, false);

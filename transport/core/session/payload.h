@@ -7,9 +7,9 @@
 struct wf_channel;
 
 /* The payload of the frame in progress is complete. May drop the lock and take it again. */
-void wf_payload_finish(struct wf_channel *channel);
+void wf_session_payload_finish(struct wf_channel *channel);
 
 /* The receive half ends its claim and gives its slot back: the rest of the payload goes to the sink. */
-void wf_payload_drop_claim(struct wf_channel *channel);
+void wf_session_payload_drop_claim(struct wf_channel *channel);
 
 #endif
