@@ -103,6 +103,17 @@ WEFT_API const char *weft_version(void);
 WEFT_API int weft_config_create(struct weft_config **out, struct weft_error *err);
 WEFT_API void weft_config_destroy(struct weft_config *config);
 
+enum weft_log_level { WEFT_LOG_ERROR = 0, WEFT_LOG_WARN = 1, WEFT_LOG_INFO = 2, WEFT_LOG_DEBUG = 3 };
+
+/* Takes one line, without a newline. Called by any thread, also by several at once; it must not call the library, and
+ * `line` is gone when it returns. `level`: enum weft_log_level. */
+typedef void weft_log_function(void *user, int level, const char *line);
+
+/* As weft_config_create(), but `log` gets the lines that would go to standard error: those of this call, and those of
+ * contexts with these settings, until they are destroyed. The setting `log` says which. NULL: standard error. */
+WEFT_API int weft_config_create_logged(weft_log_function *log, void *user, struct weft_config **out,
+                                       struct weft_error *err);
+
 /* Sets one setting by its name, as on the command line (`channels`, `4`). What a list or a name in a value means
  * (rails, fault, dscp) is looked at when a context is created. -EINVAL: a bad value, or a setting that acts on the
  * program `weft` alone (a file or the environment, which the program may share, can have such settings all the same);

@@ -69,6 +69,7 @@ static void settings_and_contexts(void)
     struct weft_fault_stats faults;
 
     ERR("out", weft_config_create(NULL, &err));
+    ERR("out", weft_config_create_logged(NULL, NULL, NULL, &err));
     ERR("config", weft_config_set(NULL, "chunk", "64K", &err));
     ERR("name", weft_config_set(config, NULL, "64K", &err));
     ERR("value", weft_config_set(config, "chunk", NULL, &err));

@@ -324,6 +324,39 @@ static int stranger(int port)
     return fd;
 }
 
+static void take_line(void *user, int level, const char *line)
+{
+    char *lines = user;
+    snprintf(lines + strlen(lines), 1024 - strlen(lines), "%d %s\n", level, line);
+}
+
+/* What would go to standard error goes to the caller's function: of the settings, and of contexts made from them. */
+static void lines_to_the_caller(void)
+{
+    struct weft_config *config = NULL;
+    struct weft_context *context = NULL;
+    struct weft_error err = {0};
+    char lines[1024] = "";
+
+    setenv("WEFT_CHANELS", "7", 1);
+    LOOP_CALL(weft_config_create_logged(take_line, lines, &config, &err), &err);
+    unsetenv("WEFT_CHANELS");
+    LOOP_CHECK(strstr(lines, "1 unknown variable WEFT_CHANELS: did you mean WEFT_CHANNELS?\n"), "'%s'", lines);
+    lines[0] = '\0';
+    LOOP_CALL(weft_config_set(config, "rails", "127.0.1.1", &err), &err);
+    LOOP_CALL(weft_context_create(config, &context, &err), &err);
+    weft_config_destroy(config);
+    LOOP_CALL(weft_listen(context, "127.0.1.1:0", &err), &err);
+    int fd = stranger(weft_listen_port(context));
+    char answer;
+    LOOP_CHECK(send(fd, "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL) == 18, "%s", strerror(errno));
+    while (recv(fd, &answer, 1, 0) > 0) /* until the context has had enough of it */
+        continue;
+    close(fd);
+    weft_context_destroy(context);
+    LOOP_CHECK(strncmp(lines, "1 refused 127.", 14) == 0, "'%s'", lines);
+}
+
 /* Says something of kind `what`; the descriptor stays open where the kind is to hang around. */
 static int annoy(int port, unsigned what)
 {
@@ -499,6 +532,7 @@ int main(int argc, char **argv)
         LOOP_CASE(one_peer_too_many, 20),
         LOOP_CASE(addresses_that_do_not_work, 20),
         LOOP_CASE(rails_and_settings_that_do_not_exist, 20),
+        LOOP_CASE(lines_to_the_caller, 20),
         LOOP_CASE(two_hundred_strangers, 60),
         LOOP_CASE(ten_thousand_callers, 60),
     };

@@ -152,6 +152,31 @@ static void test_limit_without_end(void **state)
     capture_fini(&capture);
 }
 
+static void take(void *user, int level, const char *line)
+{
+    struct capture *capture = user;
+    size_t used = strlen(capture->text);
+
+    (void)snprintf(capture->text + used, TEXT_MAX - used, "%d %s;", level, line);
+}
+
+/* A taker gets lines, without the mark and the newline, and nothing is written. */
+static void test_taker(void **state)
+{
+    struct capture capture;
+
+    (void)state;
+    capture_init(&capture, WF_LOG_INFO);
+    capture.text[0] = '\0';
+    wf_log_hand_over(&capture.log, take, &capture);
+    wf_log(&capture.log, WF_LOG_WARN, "rail %d", 7);
+    wf_log(&capture.log, WF_LOG_DEBUG, "not this one");
+    wf_log(&capture.log, WF_LOG_INFO, "two\nlines");
+    assert_string_equal(capture.text, "1 rail 7;2 two?lines;");
+    assert_string_equal(captured(&capture), "");
+    capture_fini(&capture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +186,7 @@ int main(void)
         cmocka_unit_test(test_errno_survives),
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_limit_without_end),
+        cmocka_unit_test(test_taker),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

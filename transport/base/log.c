@@ -23,6 +23,13 @@ void wf_log_init(struct wf_log *log, enum wf_log_level level)
 {
     log->level = level;
     log->fd = STDERR_FILENO;
+    wf_log_hand_over(log, NULL, NULL);
+}
+
+void wf_log_hand_over(struct wf_log *log, wf_log_taker *taker, void *user)
+{
+    log->taker = taker;
+    log->user = user;
 }
 
 /* If the line cannot be written, it is lost and the program goes on: there is no other place to report it. */
@@ -42,7 +49,7 @@ static void emit(const struct wf_log *log, enum wf_log_level level, uint64_t dro
 {
     int saved = errno; /* callers log between a failed call and the look at its errno */
     char line[LINE_BYTES];
-    size_t used = (size_t)snprintf(line, sizeof(line), "weft[%s] ", level_names[level]);
+    size_t used = log->taker ? 0 : (size_t)snprintf(line, sizeof(line), "weft[%s] ", level_names[level]);
 
     (void)vsnprintf(line + used, sizeof(line) - NOTE_BYTES - used, format, arguments);
     /* One event is one line, and what a stranger sent must not speak to the terminal. */
@@ -50,8 +57,12 @@ static void emit(const struct wf_log *log, enum wf_log_level level, uint64_t dro
     used = strlen(line);
     if (dropped)
         used += (size_t)snprintf(line + used, sizeof(line) - used, " (%" PRIu64 " more not shown)", dropped);
-    line[used++] = '\n';
-    write_line(log->fd, line, used);
+    if (log->taker) {
+        log->taker(log->user, (int)level, line);
+    } else {
+        line[used++] = '\n';
+        write_line(log->fd, line, used);
+    }
     errno = saved;
 }
 

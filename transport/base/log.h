@@ -9,13 +9,21 @@
 
 enum wf_log_level { WF_LOG_ERROR = 0, WF_LOG_WARN = 1, WF_LOG_INFO = 2, WF_LOG_DEBUG = 3 };
 
+/* Takes a line, without the newline, where lines do not go to a descriptor; any thread calls it. */
+typedef void wf_log_taker(void *user, int level, const char *line);
+
 /* Owner: the struct that holds it. `level` may be read from any thread; set it before sharing. */
 struct wf_log {
     enum wf_log_level level; /* lines above it are dropped */
     int fd;                  /* lines are written to it; 2 by default */
+    wf_log_taker *taker;     /* gets the lines instead; NULL by default */
+    void *user;              /* of the taker */
 };
 
 void wf_log_init(struct wf_log *log, enum wf_log_level level);
+
+/* From now on `taker` gets the lines; NULL: the descriptor does. Before the log is shared. */
+void wf_log_hand_over(struct wf_log *log, wf_log_taker *taker, void *user);
 
 void wf_log(const struct wf_log *log, enum wf_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -40,22 +40,31 @@ const char *weft_last_error(void)
 
 /* --- settings --- */
 
-int weft_config_create(struct weft_config **out, struct weft_error *err)
+static int make_config(weft_log_function *log, void *user, struct weft_config **out, struct wf_status *status)
 {
-    if (WF_IS_NULL(wf_status_of(err), out))
-        return -EINVAL;
     struct weft_config *config = calloc(1, sizeof *config);
     if (!config)
-        return wf_fail(wf_status_of(err), -ENOMEM, "no memory for the settings");
+        return wf_fail(status, -ENOMEM, "no memory for the settings");
     wf_log_init(&config->log, WF_LOG_WARN);
+    wf_log_hand_over(&config->log, log, user);
     wf_config_init(&config->values);
-    int result = wf_config_load_environment(&config->values, NULL, &config->log, wf_status_of(err));
+    int result = wf_config_load_environment(&config->values, NULL, &config->log, status);
     if (result < 0) {
         free(config);
         return result;
     }
     *out = config;
     return 0;
+}
+
+int weft_config_create(struct weft_config **out, struct weft_error *err)
+{
+    return WF_IS_NULL(wf_status_of(err), out) ? -EINVAL : make_config(NULL, NULL, out, wf_status_of(err));
+}
+
+int weft_config_create_logged(weft_log_function *log, void *user, struct weft_config **out, struct weft_error *err)
+{
+    return WF_IS_NULL(wf_status_of(err), out) ? -EINVAL : make_config(log, user, out, wf_status_of(err));
 }
 
 void weft_config_destroy(struct weft_config *config)
@@ -95,6 +104,8 @@ static void init_base(struct weft_context *context, const struct wf_config *conf
                       const struct wf_environment *environment)
 {
     wf_world_init(&context->world, (enum wf_log_level)wf_config_number(config, WF_SET_LOG), environment->seed);
+    if (environment->log)
+        wf_log_hand_over(&context->world.log, environment->log->taker, environment->log->user);
     context->crew.world = &context->world;
     wf_waiting_init(&context->waiting, &context->crew);
     wf_endpoints_init(&context->endpoints);
@@ -157,7 +168,7 @@ static int find_rails(struct weft_context *context, const struct wf_config *conf
         [WF_RULE_VIRTUAL] = "though it is of containers, virtual machines or a VPN: nothing else is usable",
         [WF_RULE_LOOPBACK] = "no network card is usable: only processes on this machine can be reached",
     };
-    int count = wf_rails_find(wf_config_text(config, WF_SET_RAILS), context->rails.each, WF_RAILS_MAX, status);
+    int count = wf_rails_find(wf_config_text(config, WF_SET_RAILS), wf_chosen_family(config), context->rails.each, WF_RAILS_MAX, status);
     for (int i = 0; i < count; i++)
         if (context->rails.each[i].rule != WF_RULE_CARD)
             wf_world_fallback(&context->world, "rails: %s (%s) is taken, %s", context->rails.each[i].name,
@@ -352,7 +363,10 @@ int weft_context_create(const struct weft_config *config, struct weft_context **
     int result = config ? 0 : weft_config_create(&own, err);
     if (result < 0)
         return result;
-    result = wf_context_create(config ? &config->values : &own->values, NULL, out, wf_status_of(err));
+    if (!config)
+        config = own;
+    struct wf_environment environment = {.log = &config->log};
+    result = wf_context_create(&config->values, &environment, out, wf_status_of(err));
     weft_config_destroy(own);
     return result;
 }

@@ -43,6 +43,7 @@ struct wf_environment {
     void *memory_host;                  /* for the open() of `memory` */
     const struct wf_card_ops *cards;    /* NULL: this machine's, in a process with real engines */
     void *cards_host;                   /* for the functions of `cards` */
+    const struct wf_log *log;           /* whose taker gets the lines; NULL: standard error does */
     bool manual;                        /* no threads: the test drives the door and the workers */
 };
 
