@@ -73,6 +73,28 @@ static void families_mixed(void)
     meet("::1,127.0.1.1", "0", "127.0.1.1", "127.0.0.1", "127.0.1.1>127.0.1.1");
 }
 
+static const char *address_of_lo(const char *family, struct weft_interface_info *list, int room)
+{
+    char settings[64];
+    struct weft_error err = {0};
+    snprintf(settings, sizeof settings, "rails=lo family=%s", family);
+    struct weft_config *config = loop_config(settings, 1);
+    LOOP_CALL(weft_interfaces(config, list, room, &err), &err);
+    weft_config_destroy(config);
+    return list[0].address;
+}
+
+/* An interface with addresses of both families stands for the one that is asked for. */
+static void family_of_an_interface(void)
+{
+    struct weft_interface_info list[1];
+
+    LOOP_CHECK(strcmp(address_of_lo("auto", list, 1), "127.0.0.1") == 0, "%s", list[0].address);
+    LOOP_CHECK(strcmp(address_of_lo("ipv4", list, 1), "127.0.0.1") == 0, "%s", list[0].address);
+    LOOP_CHECK(strcmp(address_of_lo("ipv6", list, 1), "::1") == 0, "%s", list[0].address);
+    meet("lo family=ipv6", "[::1]:0", "lo family=ipv6", "[::1]", "::1>::1");
+}
+
 static void families_that_do_not_meet(void)
 {
     struct weft_error err = {0};
@@ -116,6 +138,7 @@ int main(int argc, char **argv)
         LOOP_CASE(rails_and_addresses, 20),
         LOOP_CASE(families_apart, 20),
         LOOP_CASE(families_mixed, 20),
+        LOOP_CASE(family_of_an_interface, 20),
         LOOP_CASE(families_that_do_not_meet, 20),
         LOOP_CASE(link_local_needs_an_interface, 20),
     };

@@ -649,6 +649,8 @@ static void test_aliases(void **state)
         {"NCCL_SOCKET_IFNAME=^", WF_SET_RAILS, ""},
         {"NCCL_SOCKET_IFNAME==", WF_SET_RAILS, ""},
         {"NCCL_SOCKET_IFNAME=^,", WF_SET_RAILS, ""},
+        {"NCCL_SOCKET_FAMILY=AF_INET", WF_SET_FAMILY, "ipv4"},
+        {"NCCL_SOCKET_FAMILY=AF_INET6", WF_SET_FAMILY, "ipv6"},
         {"NCCL_GPUDIRECTTCPX_SOCKET_IFNAME=eth1,eth2", WF_SET_RAILS, "eth1*,eth2*"},
         {"NCCL_GPUDIRECTTCPX_TX_BINDINGS=eth1:8-21,112-125;eth2:8-21", WF_SET_TX_BINDINGS,
          "eth1:8-21,112-125;eth2:8-21"},
@@ -678,7 +680,7 @@ static void test_alias_list(void **state)
     (void)state;
     for (const struct wf_alias *alias = wf_config_aliases(); alias->variable; alias++, count++)
         assert_non_null(wf_setting(alias->id));
-    assert_int_equal(count, 12);
+    assert_int_equal(count, 13);
 }
 
 static void test_more_specific_alias_wins(void **state)

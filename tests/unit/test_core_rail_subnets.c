@@ -72,7 +72,7 @@ static int find(const struct row *given, size_t count, struct wf_rail *rails)
     struct wf_status status;
     rows = given;
     row_count = count;
-    return wf_rails_find("", rails, MOST, &status);
+    return wf_rails_find("", AF_UNSPEC, rails, MOST, &status);
 }
 
 /* Of several subnets of one interface that hold the address, the kernel goes by the narrowest. */

@@ -52,6 +52,7 @@ enum wf_setting_use {
 enum wf_setting_id {
     /* library */
     WF_SET_RAILS,           /* rails: text, "" = all network cards; names, addresses; a* = prefix, leading ^ excludes */
+    WF_SET_FAMILY,          /* family: choice auto|ipv4|ipv6, auto; which addresses of interfaces count */
     WF_SET_PORT,            /* port: int 18555, 0..65535 */
     WF_SET_ENGINE,          /* engine: choice auto|uring|epoll, auto */
     WF_SET_WORKERS,         /* workers: choice auto|shared|split, auto */
@@ -90,6 +91,8 @@ enum wf_setting_id {
     WF_SET_DEVMEM,          /* devmem: choice auto|off|require, auto */
     WF_SET_DEVMEM_POOL,     /* devmem_pool: size 64M; the most memory of a GPU for each card */
     WF_SET_STAGING,         /* staging: size 64M; pinned memory per GPU and direction */
+    WF_SET_NCCL_DEVICES,    /* nccl_devices: choice all|rails|both, all; what the plugin shows to NCCL */
+    WF_SET_NCCL_PTR,        /* nccl_ptr: choice auto|host|cuda, auto; the memory that the plugin takes from NCCL */
     WF_SET_FAULT,           /* fault: text as in fault_spec.h; faults to inject; "": none */
     WF_SET_LOG,             /* log: choice error|warn|info|debug, warn */
     /* bench */

@@ -53,6 +53,14 @@ static bool translate_rails(const char *list, char *out, size_t room)
     return true;
 }
 
+/* NCCL's word for a family of addresses in ours. */
+static const char *translate_family(const char *text)
+{
+    if (strcmp(text, "AF_INET") == 0)
+        return "ipv4";
+    return strcmp(text, "AF_INET6") == 0 ? "ipv6" : text;
+}
+
 static int import_alias(struct wf_config *config, const struct wf_alias *alias, const char *text,
                         struct wf_status *status)
 {
@@ -65,6 +73,8 @@ static int import_alias(struct wf_config *config, const struct wf_alias *alias, 
             rc = wf_fail(status, -EINVAL, "the list is too long: at most %d characters fit", WF_VALUE_MAX - 1);
         text = translated;
     }
+    if (alias->id == WF_SET_FAMILY)
+        text = translate_family(text);
     if (rc == 0)
         rc = wf_config_offer(config, alias->id, text, WF_ORIGIN_ENVIRONMENT, source, status);
     if (rc)

@@ -58,6 +58,9 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
              .more = "'eth*' is every name that begins so, a leading '^' excludes the list, a link-local address names "
                      "its interface (fe80::1%eth0). weft topo lists what there is.",
              .value = "LIST"),
+    [WF_SET_FAMILY] = CHOICE(LIBRARY, NETWORK, MOVES | TOPO, "family", "auto", "auto|ipv4|ipv6",
+                             "Which addresses of the interfaces count; auto takes IPv4 where an interface has both.",
+                             .more = "An address that rails names counts in any case."),
     [WF_SET_PORT] =
         INT(LIBRARY, NETWORK, MOVES, "port", "18555", "", 0, 65535,
             "The TCP port for control and all channels where an address names none; 0 lets the kernel choose."),
@@ -180,6 +183,14 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
              "The most memory of a GPU that one network card receives into; less does for a slow card."),
     [WF_SET_STAGING] = SIZE(LIBRARY, LIMITS, MOVES, "staging", "64M", 64 * KIB, 16 * GIB,
                             "Pinned memory per GPU and direction through which messages in its memory pass."),
+    [WF_SET_NCCL_DEVICES] =
+        CHOICE(LIBRARY, PLACE, MESH | PAIR | PEERS, "nccl_devices", "all", "all|rails|both",
+               "What NCCL's plugin shows to NCCL: one device for all rails together, one for each rail, or both."),
+    [WF_SET_NCCL_PTR] =
+        CHOICE(LIBRARY, PLACE, MESH | PAIR | PEERS, "nccl_ptr", "auto", "auto|host|cuda",
+               "The memory that NCCL's plugin takes: host memory, or GPU memory, too.",
+               .more = "auto takes GPU memory where devmem = require; cuda in any case, through pinned memory if need "
+                       "be."),
     [WF_SET_FAULT] =
         TEXT(LIBRARY, NETWORK, MOVES, "fault", "",
              "Faults to inject, to see what becomes of them, as in seed=7,reset_every=64M.",
@@ -333,6 +344,7 @@ static const struct wf_alias aliases[] = {
     {"GPU_LIST", WF_SET_GPUS},
     {"LOG_DIR", WF_SET_LOG_DIR},
     {"NCCL_SOCKET_IFNAME", WF_SET_RAILS},
+    {"NCCL_SOCKET_FAMILY", WF_SET_FAMILY},
     {"NCCL_GPUDIRECTTCPX_SOCKET_IFNAME", WF_SET_RAILS},
     {"NCCL_GPUDIRECTTCPX_TX_BINDINGS", WF_SET_TX_BINDINGS},
     {"NCCL_GPUDIRECTTCPX_RX_BINDINGS", WF_SET_RX_BINDINGS},

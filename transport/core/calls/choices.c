@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "core/calls/context.h"
@@ -79,6 +80,12 @@ int wf_check_descriptors(const struct weft_context *context, struct wf_status *s
                    "(ulimit -n %llu) or lower channels",
                    (unsigned long long)needed, context->rails.count, context->world.tuning.channels,
                    (unsigned long long)limit.rlim_cur, (unsigned long long)needed);
+}
+
+int wf_chosen_family(const struct wf_config *config)
+{
+    static const int families[] = {AF_UNSPEC, AF_INET, AF_INET6}; /* in the order of the setting's words */
+    return families[wf_config_number(config, WF_SET_FAMILY)];
 }
 
 /* A TX and an RX worker for each rail if there is a core for each worker and for a caller; else one worker for all. */

@@ -15,6 +15,9 @@ struct wf_tuning;
 /* Reads the settings that are numbers, in the units that the core uses. */
 void wf_choose_tuning(const struct wf_config *config, struct wf_tuning *tuning);
 
+/* The family of the rails' addresses: AF_INET, AF_INET6, or AF_UNSPEC for both. */
+int wf_chosen_family(const struct wf_config *config);
+
 /* How many workers there are, and whether one serves all rails. Call it once the rails are found. */
 void wf_choose_workers(struct weft_context *context, const struct wf_config *config);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/config.h"
+#include "core/calls/choices.h"
 #include "core/calls/context.h"
 #include "core/ground/refusal.h"
 #include "core/rail/candidate.h"
@@ -61,12 +62,12 @@ static void say_remedy(const struct survey *survey, const struct wf_candidate *c
     }
 }
 
-static int survey_all(const char *setting, struct survey *survey, struct wf_status *status)
+static int survey_all(const char *setting, int family, struct survey *survey, struct wf_status *status)
 {
-    survey->rail_count = wf_rails_find(setting, survey->rails, WF_RAILS_MAX, status);
+    survey->rail_count = wf_rails_find(setting, family, survey->rails, WF_RAILS_MAX, status);
     if (survey->rail_count < 0)
         return survey->rail_count;
-    survey->left_count = wf_rails_left_out(setting, survey->rails, survey->rail_count, &survey->left);
+    survey->left_count = wf_rails_left_out(setting, family, survey->rails, survey->rail_count, &survey->left);
     return survey->left_count < 0
                ? wf_fail(status, survey->left_count, "cannot read the interfaces of this machine: %s",
                          wf_strerror(survey->left_count))
@@ -79,7 +80,7 @@ int weft_interfaces(const struct weft_config *config, struct weft_interface_info
         return -EINVAL;
     struct survey *survey = calloc(1, sizeof *survey);
     const char *setting = weft_config_get(config, "rails");
-    int count = 0, result = survey ? survey_all(setting, survey, wf_status_of(err))
+    int count = 0, result = survey ? survey_all(setting, wf_chosen_family(&config->values), survey, wf_status_of(err))
                                    : wf_fail(wf_status_of(err), -ENOMEM, "no memory to look at the interfaces");
     for (int i = 0; result == 0 && i < survey->rail_count; i++, count++) {
         if (count < max)

@@ -189,13 +189,19 @@ static struct wf_candidate *entry_of(struct wf_candidate *list, int *count, cons
     return &list[(*count)++];
 }
 
-static int list_all(const struct ifaddrs *all, struct wf_candidate *list)
+/* Reads an address that counts. */
+static bool read_address(const struct ifaddrs *one, int family, struct sockaddr_storage *address)
+{
+    return wf_address_read(one->ifa_addr, address) && (family == AF_UNSPEC || address->ss_family == family);
+}
+
+static int list_all(const struct ifaddrs *all, int family, struct wf_candidate *list)
 {
     int count = 0;
     for (int with_address = 1; with_address >= 0; with_address--)
         for (const struct ifaddrs *one = all; one; one = one->ifa_next) {
             struct sockaddr_storage address = {0};
-            if (wf_address_read(one->ifa_addr, &address) != with_address)
+            if (read_address(one, family, &address) != with_address)
                 continue;
             struct wf_candidate *candidate = entry_of(list, &count, one);
             if (with_address && is_better(&address, &candidate->rail.address))
@@ -205,7 +211,7 @@ static int list_all(const struct ifaddrs *all, struct wf_candidate *list)
     return count;
 }
 
-int wf_candidates_list(struct wf_candidate **list)
+int wf_candidates_list(int family, struct wf_candidate **list)
 {
     struct ifaddrs *all;
     size_t entries = 0;
@@ -215,7 +221,7 @@ int wf_candidates_list(struct wf_candidate **list)
     for (struct ifaddrs *one = all; one; one = one->ifa_next)
         entries++;
     *list = calloc(entries + 1, sizeof **list);
-    int count = *list ? list_all(all, *list) : -ENOMEM;
+    int count = *list ? list_all(all, family, *list) : -ENOMEM;
     freeifaddrs(all);
     return count;
 }

@@ -15,9 +15,10 @@ struct wf_candidate {
     enum wf_rail_rule rule;
 };
 
-/* Lists all interfaces in the order of the kernel's addresses, interfaces without an address last. Returns how many, or
- * -errno and NULL in `list`. The caller frees `list`. */
-int wf_candidates_list(struct wf_candidate **list);
+/* Lists all interfaces in the order of the kernel's addresses, interfaces without an address last. `family`: AF_INET or
+ * AF_INET6, the only one whose addresses count, or AF_UNSPEC. Returns how many, or -errno and NULL in `list`. The caller
+ * frees `list`. */
+int wf_candidates_list(int family, struct wf_candidate **list);
 
 /* Can the interface carry traffic if the setting names it: is it up, with an address? */
 static inline bool wf_candidate_usable(const struct wf_candidate *candidate)

@@ -68,10 +68,10 @@ static int take(enum wf_rail_rule rule, const struct wf_candidate *all, int coun
     return chosen;
 }
 
-static int find_usable(const char *exclusions, struct wf_rail *rails, int max, struct wf_status *status)
+static int find_usable(const char *exclusions, int family, struct wf_rail *rails, int max, struct wf_status *status)
 {
     struct wf_candidate *all;
-    int count = wf_candidates_list(&all);
+    int count = wf_candidates_list(family, &all);
     if (count < 0)
         return wf_fail(status, count, "cannot read the interfaces of this machine: %s", wf_strerror(count));
     int chosen = take(choose_rule(exclusions, all, count), all, count, rails, max);
@@ -122,7 +122,7 @@ static int add_address(const struct sockaddr_storage *address, struct wf_rail *r
 
 /* One item of a list: an address, an interface, a prefix. Returns how many rails it added; -ENODEV: there is nothing of
  * that name here; -ENETDOWN: there is, and it cannot be used as it is. */
-static int add_item(const char *item, struct wf_rail *rails, int max)
+static int add_item(const char *item, int family, struct wf_rail *rails, int max)
 {
     struct sockaddr_storage address;
     int result = wf_address_numeric(item, &address);
@@ -131,7 +131,7 @@ static int add_item(const char *item, struct wf_rail *rails, int max)
     if (result != -EINVAL)
         return result;
     struct wf_candidate *all;
-    int count = wf_candidates_list(&all), added = 0;
+    int count = wf_candidates_list(family, &all), added = 0;
     bool present = false;
     for (int i = 0; i < count && added < max; i++) {
         if (!item_matches(item, &all[i].rail))
@@ -153,7 +153,7 @@ static bool is_known(const struct wf_rail *rails, int count, const struct wf_rai
 }
 
 /* Why the item is no rail: `code` is what add_item() says. */
-static int refuse_item(const char *item, int code, struct wf_status *status)
+static int refuse_item(const char *item, int family, int code, struct wf_status *status)
 {
     if (item[0] == '\0')
         return wf_fail(status, -EINVAL,
@@ -163,13 +163,13 @@ static int refuse_item(const char *item, int code, struct wf_status *status)
                        "rail '%s' (setting rails) is link-local: name its interface too, as in %s%%eth0", item, item);
     struct wf_candidate *all;
     char here[160];
-    describe_all(all, wf_candidates_list(&all), here, sizeof here);
+    describe_all(all, wf_candidates_list(family, &all), here, sizeof here);
     free(all);
     return wf_fail(status, code, "rail '%.60s' (setting rails) %s; here are: %s", item,
                    code == -ENETDOWN ? "is down, or has no address" : "is not here", here);
 }
 
-static int find_named(const char *list, struct wf_rail *rails, int max, struct wf_status *status)
+static int find_named(const char *list, int family, struct wf_rail *rails, int max, struct wf_status *status)
 {
     char copy[WF_VALUE_MAX], *rest = copy, *item;
     snprintf(copy, sizeof copy, "%s", list);
@@ -177,11 +177,11 @@ static int find_named(const char *list, struct wf_rail *rails, int max, struct w
     while ((item = strsep(&rest, ","))) {
         if (count == max)
             return wf_fail(status, -E2BIG, "rails = '%.40s...' names more than %d rails: name fewer", list, max);
-        int added = add_item(item, rails + count, max - count);
+        int added = add_item(item, family, rails + count, max - count);
         if (added > 0 && is_known(rails, count, &rails[count]))
             return wf_fail(status, -EINVAL, "rails names rail '%.60s' twice", item);
         if (added < 0)
-            return refuse_item(item, added, status);
+            return refuse_item(item, family, added, status);
         count += added;
     }
     return count;
@@ -242,11 +242,11 @@ static void note_subnets(struct wf_rail *rails, int count)
     freeifaddrs(all);
 }
 
-int wf_rails_find(const char *setting, struct wf_rail *rails, int max, struct wf_status *status)
+int wf_rails_find(const char *setting, int family, struct wf_rail *rails, int max, struct wf_status *status)
 {
     bool usable_ones = setting[0] == '\0' || setting[0] == '^';
-    int count = usable_ones ? find_usable(setting[0] ? setting + 1 : "", rails, max, status)
-                            : find_named(setting, rails, max, status);
+    int count = usable_ones ? find_usable(setting[0] ? setting + 1 : "", family, rails, max, status)
+                            : find_named(setting, family, rails, max, status);
     note_subnets(rails, count);
     return count;
 }
@@ -260,9 +260,9 @@ static bool is_taken(const struct wf_rail *rails, int count, const struct wf_can
     return false;
 }
 
-int wf_rails_left_out(const char *setting, const struct wf_rail *taken, int count, struct wf_candidate **out)
+int wf_rails_left_out(const char *setting, int family, const struct wf_rail *taken, int count, struct wf_candidate **out)
 {
-    int all = wf_candidates_list(out), left = 0;
+    int all = wf_candidates_list(family, out), left = 0;
     struct wf_candidate *list = *out;
     bool named = setting[0] && setting[0] != '^';
     enum wf_rail_rule rule = choose_rule(setting[0] == '^' ? setting + 1 : "", list, all);
