@@ -14,7 +14,7 @@ WORKDIR /source
 COPY setup.sh .
 RUN apt-get update && ./setup.sh
 COPY . .
-RUN cmake -S . -B /build -DWEFT_TESTS=OFF && cmake --build /build --parallel "$(nproc)" && \
+RUN cmake -S . -B /build -DWEFT_TESTS=OFF -DWEFT_NCCL_PLUGIN=OFF && cmake --build /build --parallel "$(nproc)" && \
     cmake --build /build --target bundle && mkdir /opt/weft && tar -C /opt/weft --strip-components 1 -xzf /build/weft-*.tar.gz
 
 FROM debian:12-slim

@@ -130,7 +130,7 @@ compile_and_fuzz() {
     printf '== clang\n'
     if ! command -v clang >/dev/null; then
         leave_out 'variant clang' 'needs the program clang'
-    elif CC=clang build build-clang -DWEFT_NVCC=OFF -UWEFT_HAS_LIBFUZZER \
+    elif CC=clang build build-clang -DWEFT_NVCC=OFF -DWEFT_NCCL_PLUGIN=OFF -UWEFT_HAS_LIBFUZZER \
         "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG"; then
         passed=$((passed + 1))
         run clang build-clang -L "$labels" -R '^fuzz[.]' # the other tests are the other compiler's
@@ -157,7 +157,7 @@ variant() {
     clang) compile_and_fuzz ;;
     no_uring)
         targets=(no_uring)
-        labels='^no_uring$' build_and_run no_uring build-no_uring '' -DWEFT_URING=OFF -DWEFT_MNL=OFF -DWEFT_NVCC=OFF
+        labels='^no_uring$' build_and_run no_uring build-no_uring '' -DWEFT_URING=OFF -DWEFT_MNL=OFF -DWEFT_NVCC=OFF -DWEFT_NCCL_PLUGIN=OFF
         ;;
     esac
 }

@@ -6,10 +6,10 @@ set -u
 
 tree=$scratch/tree
 mkdir -- "$tree"
-for part in CMakeLists.txt cmake transport affinity peers bench packaging scripts docs configs setup.sh; do
+for part in CMakeLists.txt cmake transport affinity peers bench plugins packaging scripts docs configs setup.sh; do
     cp -r -- "$root/$part" "$tree/" || fail "copy $part"
 done
-configure() { run cmake -S "$tree" -B "$scratch/build" -DWEFT_TESTS=OFF -DWEFT_NVCC=OFF -DWEFT_CHARTS=OFF; }
+configure() { run cmake -S "$tree" -B "$scratch/build" -DWEFT_TESTS=OFF -DWEFT_NVCC=OFF -DWEFT_CHARTS=OFF -DWEFT_NCCL_PLUGIN=OFF; }
 
 # refused FILE LINE REASON WHAT: with LINE as the third line of FILE; and the file is as before afterwards.
 refused() {
