@@ -1,0 +1,188 @@
+/* The plugin in one process: the devices, from the first init() to the last finalize(). */
+#include "plugins/nccl/plugin.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+static struct {
+    pthread_mutex_t lock;
+    int users;
+    pid_t process; /* that has made the devices: a child of fork() has none of their threads */
+    uint64_t number;
+    struct plugin_device *devices;
+    int device_count;
+    bool ends_with_library; /* end() is registered */
+} plugin = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+uint64_t plugin_process(void)
+{
+    return plugin.number;
+}
+
+int plugin_class(const struct nccl_net_config *config)
+{
+    int value = config ? config->traffic_class : NCCL_NET_TRAFFIC_CLASS_UNDEF;
+    if (value == NCCL_NET_TRAFFIC_CLASS_UNDEF)
+        return PLUGIN_CLASS_UNSET;
+    if (value >= 0 && value <= 3)
+        return value;
+    plugin_warn("traffic class %d is not one of 0 to 3 (WEFT_DSCP has their marks): class 0 is taken", value);
+    return PLUGIN_CLASS_UNSET;
+}
+
+/* --- devices --- */
+
+static void close_devices(void)
+{
+    for (int i = 0; i < plugin.device_count; i++)
+        plugin_device_close(&plugin.devices[i]);
+    free(plugin.devices);
+    plugin.devices = NULL;
+    plugin.device_count = 0;
+}
+
+/* The library is unloaded, or the process exits: NCCL never finalises versions up to 10. */
+static void end(void)
+{
+    if (plugin.process != getpid() || plugin.users == 0)
+        return;
+    plugin.users = 0;
+    plugin_log_to(NULL);
+    close_devices();
+}
+
+static enum nccl_result open_device(const struct weft_interface_info *rails, int rail_count, int rail)
+{
+    enum nccl_result result =
+        plugin_device_open(&plugin.devices[plugin.device_count], plugin.device_count, rails, rail_count, rail);
+    plugin.device_count += result == NCCL_SUCCESS;
+    return result;
+}
+
+static int count_rails(const struct weft_interface_info *list, int count)
+{
+    int rails = 0;
+    while (rails < count && rails < PLUGIN_RAILS_MAX && list[rails].is_rail)
+        rails++;
+    return rails;
+}
+
+static enum nccl_result open_devices(const struct weft_config *config)
+{
+    struct weft_interface_info rails[PLUGIN_RAILS_MAX];
+    struct weft_error err = {0};
+    int listed = weft_interfaces(config, rails, PLUGIN_RAILS_MAX, &err);
+    if (listed < 0) {
+        plugin_warn("%s", err.text);
+        return plugin_result(listed);
+    }
+    int rail_count = count_rails(rails, listed);
+    const char *wish = weft_config_get(config, "nccl_devices");
+    bool all = strcmp(wish, "rails") != 0, each = strcmp(wish, "all") != 0;
+    plugin.devices = calloc((size_t)rail_count + 1, sizeof *plugin.devices);
+    enum nccl_result result = plugin.devices ? NCCL_SUCCESS : NCCL_SYSTEM_ERROR;
+    if (result == NCCL_SUCCESS && all)
+        result = open_device(rails, rail_count, -1);
+    for (int i = 0; i < rail_count && each && result == NCCL_SUCCESS; i++)
+        result = open_device(rails, rail_count, i);
+    if (result != NCCL_SUCCESS)
+        close_devices();
+    return result;
+}
+
+static enum nccl_result begin(void)
+{
+    if (getrandom(&plugin.number, sizeof plugin.number, 0) != sizeof plugin.number)
+        return NCCL_SYSTEM_ERROR;
+    struct weft_config *config;
+    struct weft_error err = {0};
+    int result = weft_config_create_logged(plugin_take_line, NULL, &config, &err);
+    if (result < 0) {
+        plugin_warn("%s", err.text);
+        return plugin_result(result);
+    }
+    enum nccl_result opened = open_devices(config);
+    weft_config_destroy(config);
+    /* After the devices: what OpenSSL has registered meanwhile runs later than end(). */
+    if (opened == NCCL_SUCCESS && !plugin.ends_with_library)
+        plugin.ends_with_library = atexit(end) == 0;
+    return opened;
+}
+
+/* --- users --- */
+
+/* What a parent process has made is its own: the child leaves it where it is. */
+static void forget_parent(void)
+{
+    if (plugin.process == getpid())
+        return;
+    plugin.users = 0;
+    plugin.devices = NULL;
+    plugin.device_count = 0;
+    plugin.process = getpid();
+}
+
+static enum nccl_result take_user(void)
+{
+    forget_parent();
+    enum nccl_result result = plugin.users > 0 ? NCCL_SUCCESS : begin();
+    if (result != NCCL_SUCCESS)
+        return result;
+    plugin.users++;
+    for (int i = 0; i < plugin.device_count; i++)
+        plugin_device_ready_gpu(&plugin.devices[i]);
+    return NCCL_SUCCESS;
+}
+
+enum nccl_result plugin_init(struct plugin_user **user, const struct nccl_net_config *config, nccl_logger logger,
+                             nccl_profiler profiler)
+{
+    struct plugin_user *own = malloc(sizeof *own);
+    *user = NULL;
+    if (!own)
+        return NCCL_SYSTEM_ERROR;
+    plugin_log_to(logger);
+    *own = (struct plugin_user){.traffic_class = plugin_class(config), .profiler = profiler};
+    pthread_mutex_lock(&plugin.lock);
+    enum nccl_result result = take_user();
+    pthread_mutex_unlock(&plugin.lock);
+    if (result == NCCL_SUCCESS)
+        *user = own;
+    else
+        free(own);
+    return result;
+}
+
+enum nccl_result plugin_finalize(struct plugin_user *user)
+{
+    if (!user)
+        return NCCL_SUCCESS;
+    pthread_mutex_lock(&plugin.lock);
+    if (plugin.process == getpid() && --plugin.users == 0)
+        close_devices();
+    pthread_mutex_unlock(&plugin.lock);
+    free(user);
+    return NCCL_SUCCESS;
+}
+
+enum nccl_result plugin_devices(int *count)
+{
+    pthread_mutex_lock(&plugin.lock);
+    *count = plugin.device_count;
+    pthread_mutex_unlock(&plugin.lock);
+    return NCCL_SUCCESS;
+}
+
+/* Devices stay where they are as long as there are users. */
+struct plugin_device *plugin_device(int index)
+{
+    pthread_mutex_lock(&plugin.lock);
+    struct plugin_device *found = index >= 0 && index < plugin.device_count ? &plugin.devices[index] : NULL;
+    pthread_mutex_unlock(&plugin.lock);
+    if (!found)
+        plugin_warn("there is no device %d", index);
+    return found;
+}

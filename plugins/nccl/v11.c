@@ -1,0 +1,40 @@
+/* Version 11: NCCL 2.28 and 2.29. */
+#include "plugins/nccl/tables.h"
+
+extern const struct nccl_net_v11 ncclNetPlugin_v11;
+
+static enum nccl_result properties(int dev, struct nccl_net_properties_v11 *out)
+{
+    struct plugin_device *device = plugin_device(dev);
+    if (!device)
+        return NCCL_INVALID_ARGUMENT;
+    *out = (struct nccl_net_properties_v11){0};
+    TABLE_FILL_PROPERTIES(out, device);
+    TABLE_FILL_SIZES(out, device);
+    out->max_multi_request_size = 1;
+    return NCCL_SUCCESS;
+}
+
+TABLE_EXPORT const struct nccl_net_v11 ncclNetPlugin_v11 = {
+    .name = TABLE_NAME,
+    .init = table_init_v11,
+    .devices = table_devices,
+    .properties = properties,
+    .listen = table_listen_v11,
+    .connect = table_connect_v11,
+    .accept = table_accept,
+    .reg_mr = plugin_reg_mr,
+    .reg_mr_dmabuf = table_reg_mr_dmabuf,
+    .dereg_mr = table_dereg_mr,
+    .isend = plugin_isend,
+    .irecv = table_irecv_v10,
+    .iflush = table_iflush,
+    .test = plugin_test,
+    .close_send = plugin_close,
+    .close_recv = plugin_close,
+    .close_listen = plugin_close_listen,
+    .device_mr = table_device_mr,
+    .irecv_consumed = table_irecv_consumed,
+    .finalize = table_finalize,
+    .set_net_attr = table_set_net_attr,
+};
