@@ -14,8 +14,8 @@
 # It runs the unit and contract tests, the tests of messages with their buffers in GPU memory and on either side of the
 # bus, verified meshes (sizes, patterns, both engines, faults, checksums, little staging, within a node), a short run
 # under compute-sanitizer, and measures pairs and meshes: host to host, GPU to GPU, host to GPU, Weft beside NCCL through
-# an MPS server of its own, half round trips of 8 bytes, a profile with its traces, the gather kernel. What a machine lacks (NCCL, MPS,
-# compute-sanitizer, cmocka) is skipped with its reason.
+# an MPS server of its own, half round trips of 8 bytes, a profile with its traces, NCCL and PyTorch over the plugin and over
+# NCCL's sockets, the gather kernel. What a machine lacks (NCCL, MPS, compute-sanitizer, cmocka) is skipped with its reason.
 #
 # The folder of results:
 #   summary.md    the machine, what became of each step, the table of figures, and how they stand to each other
@@ -268,6 +268,34 @@ if [[ -x $build/bin/trace_check ]]; then
         step "$name-check" 120 bash -c '"$1" "$2"/*/' _ "$build/bin/trace_check" "$out/$name"
     done
 fi
+# NCCL itself over the plugin and over its own sockets, in turns: two ranks on one GPU that take each other for another host.
+plugin=$build/lib/libnccl-net-weft.so
+over() { # PLUGIN NETWORK NAME SECONDS COMMAND...: a step with that network of NCCL; its log must name the network
+    local plugin=$1 network=$2 name=$3 limit=$4
+    shift 4
+    # shellcheck disable=SC2016 # the inner shell's
+    step "$name" "$limit" env NCCL_NET_PLUGIN="$plugin" NCCL_NET="$network" NCCL_DEBUG=INFO NCCL_DEBUG_FILE="$out/$name.nccl.%p" \
+        NCCL_SOCKET_IFNAME==lo WEFT_RAILS="$rails" NCCL_IB_DISABLE=1 NCCL_MNNVL_ENABLE=0 bash -c '
+            "${@:3}" || exit
+            grep -q "Using network $1" "$2".* || { echo "NCCL did not take the network $1: see $2.*"; exit 1; }' \
+        _ "$network" "$out/$name.nccl" "$@"
+}
+ranks=$out/nccl_ranks
+if ((emulated)); then
+    skip nccl-plugin 'the real NCCL does not start with the emulated driver'
+elif [[ ! -e $plugin ]]; then
+    skip nccl-plugin "there is no $plugin"
+elif ! cc -std=gnu17 -O2 -I/usr/local/cuda/include -o "$ranks" "$root/tests/gpu/nccl_ranks.c" -L/usr/local/cuda/lib64 \
+    -lnccl -lcudart >"$out/nccl-plugin.log" 2>&1; then
+    skip nccl-plugin "nccl_ranks.c does not build here: $(tail -n 1 "$out/nccl-plugin.log")"
+else
+    for ((round = 1; round <= rounds; round++)); do
+        over "$plugin" Weft "nccl-plugin-$round" 600 "$ranks"
+        over none Socket "nccl-socket-$round" 600 "$ranks"
+    done
+    over "$plugin" Weft nccl-torch-plugin 300 python3 "$root/tests/gpu/nccl_torch.py"
+    over none Socket nccl-torch-socket 300 python3 "$root/tests/gpu/nccl_torch.py"
+fi
 if ((gpus > 1)); then
     bench mesh-within-node mesh --memory cuda --scope intra -b 64K -e 64M -n 0
 else
@@ -355,6 +383,19 @@ skipped=$(awk -F'\t' '$2 == "skipped"' "$out/steps.tsv" | wc -l)
         "$(figure pair-weft-nccl nccl bandwidth 67108864 7)" 1.5
     stands 'NCCL over Weft, half round trip of 8 bytes, us' "$(figure latency-weft-nccl nccl latency 8 8)" \
         "$(figure latency-weft-nccl weft latency 8 8)" 1
+    if [[ -s $out/nccl-plugin-1.log ]]; then
+        printf '\n## NCCL over the plugin and over its sockets\n\n| network | operation | bytes | us | GB/s | wrong |\n|---|---|---|---|---|---|\n'
+        for name in nccl-plugin nccl-socket; do
+            # The median of the rounds.
+            cat -- "$out/$name"-[0-9]*.log | awk 'NF == 5 && $2 ~ /^[0-9]+$/' | sort -k1,1 -k2,2n -k3,3n | awk -v name="$name" '
+                function put() { if (count) printf("| %s | %s | %.1f | %.4f | %d |\n", name, key, us[int((count + 1) / 2)],
+                    rate[int((count + 1) / 2)], wrong) }
+                { now = $1 " | " $2 }
+                now != key { put(); key = now; count = 0; wrong = 0 }
+                { count++; us[count] = $3; rate[count] = $4; wrong += $5 }
+                END { put() }'
+        done
+    fi
     if [[ -s $out/kernels.log ]]; then
         printf '\n## The gather kernel\n\nBeside a plain copy of the same bytes; 80 %% for pieces of 4 KiB are wanted.\n\n```\n'
         cat -- "$out/kernels.log"

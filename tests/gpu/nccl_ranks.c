@@ -1,0 +1,188 @@
+/*
+ * nccl_ranks.c: two ranks of NCCL on one GPU, as two hosts (NCCL_HOSTID): all that they exchange goes over NCCL's
+ * network, which the environment chooses (NCCL_NET_PLUGIN, NCCL_NET). For each operation and size a line:
+ *
+ *     OPERATION BYTES MICROSECONDS GB_PER_S WRONG
+ *
+ * the median time of one operation of rank 0, bytes over that time, and values that are not what they should be.
+ *
+ *     nccl_ranks [MAX_BYTES [ROUNDS]]
+ *
+ * Exit status: 0 all is right, 1 something is not, 77 there is no GPU.
+ */
+#include <cuda_runtime.h>
+#include <nccl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RANKS 2
+#define ROUNDS_MOST 1000
+
+#define CUDA(call)                                                                                                     \
+    do {                                                                                                               \
+        cudaError_t result = (call);                                                                                   \
+        if (result != cudaSuccess)                                                                                     \
+            give_up(#call, cudaGetErrorString(result));                                                                \
+    } while (0)
+#define NCCL(call)                                                                                                     \
+    do {                                                                                                               \
+        ncclResult_t result = (call);                                                                                  \
+        if (result != ncclSuccess)                                                                                     \
+            give_up(#call, ncclGetErrorString(result));                                                                \
+    } while (0)
+
+struct rank {
+    int number;
+    ncclComm_t comm;
+    cudaStream_t stream;
+    float *from, *to; /* of the GPU */
+    float *host;
+    size_t most; /* bytes of each */
+    int rounds;
+};
+
+static void give_up(const char *call, const char *why)
+{
+    fprintf(stderr, "%s: %s\n", call, why);
+    exit(1);
+}
+
+static double now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* Small whole numbers: their sums are exact. */
+static float value(int rank, size_t index)
+{
+    return (float)((index * 7 + (size_t)rank * 3) % 251);
+}
+
+static void all_reduce(struct rank *rank, size_t count)
+{
+    NCCL(ncclAllReduce(rank->from, rank->to, count, ncclFloat, ncclSum, rank->comm, rank->stream));
+}
+
+static void send_and_receive(struct rank *rank, size_t count)
+{
+    NCCL(ncclGroupStart());
+    NCCL(ncclSend(rank->from, count, ncclFloat, 1 - rank->number, rank->comm, rank->stream));
+    NCCL(ncclRecv(rank->to, count, ncclFloat, 1 - rank->number, rank->comm, rank->stream));
+    NCCL(ncclGroupEnd());
+}
+
+static const struct operation {
+    const char *name;
+    void (*run)(struct rank *rank, size_t count);
+    int sums; /* of both ranks; else the other rank's */
+} operations[] = {{"all_reduce", all_reduce, 1}, {"sendrecv", send_and_receive, 0}};
+
+static size_t count_wrong(struct rank *rank, const struct operation *operation, size_t count)
+{
+    size_t wrong = 0;
+    CUDA(cudaMemcpy(rank->host, rank->to, count * sizeof(float), cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < count; i++) {
+        float other = value(1 - rank->number, i);
+        wrong += rank->host[i] != (operation->sums ? other + value(rank->number, i) : other);
+    }
+    return wrong;
+}
+
+static size_t measure(struct rank *rank, const struct operation *operation, size_t bytes)
+{
+    double times[ROUNDS_MOST];
+    size_t count = bytes / sizeof(float);
+    for (size_t i = 0; i < count; i++)
+        rank->host[i] = value(rank->number, i);
+    CUDA(cudaMemcpy(rank->from, rank->host, bytes, cudaMemcpyHostToDevice));
+    CUDA(cudaMemset(rank->to, 0xff, bytes));
+    for (int round = -2; round < rank->rounds; round++) {
+        double start = now_us();
+        operation->run(rank, count);
+        CUDA(cudaStreamSynchronize(rank->stream));
+        if (round >= 0)
+            times[round] = now_us() - start;
+    }
+    size_t wrong = count_wrong(rank, operation, count);
+    qsort(times, (size_t)rank->rounds, sizeof *times, by_size);
+    double median = times[rank->rounds / 2];
+    if (rank->number == 0)
+        printf("%s %zu %.1f %.4f %zu\n", operation->name, bytes, median, (double)bytes / median * 1e-3, wrong);
+    return wrong;
+}
+
+static int run(struct rank *rank, const ncclUniqueId *id)
+{
+    size_t wrong = 0;
+    CUDA(cudaSetDevice(0));
+    CUDA(cudaStreamCreateWithFlags(&rank->stream, cudaStreamNonBlocking));
+    CUDA(cudaMalloc((void **)&rank->from, rank->most));
+    CUDA(cudaMalloc((void **)&rank->to, rank->most));
+    CUDA(cudaMallocHost((void **)&rank->host, rank->most));
+    NCCL(ncclCommInitRank(&rank->comm, RANKS, *id, rank->number));
+    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
+        for (size_t bytes = 8; bytes <= rank->most; bytes *= 4)
+            wrong += measure(rank, &operations[i], bytes);
+    fflush(stdout);
+    NCCL(ncclCommDestroy(rank->comm));
+    return wrong ? 1 : 0;
+}
+
+/* Rank 0 makes the number of the communicator and hands it to rank 1 through a pipe. */
+static int be(struct rank *rank, const int pipe_ends[2])
+{
+    ncclUniqueId id;
+    char host[16];
+    int devices = 0;
+    snprintf(host, sizeof host, "host%d", rank->number);
+    setenv("NCCL_HOSTID", host, 1);
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0)
+        return 77;
+    if (rank->number == 0) {
+        NCCL(ncclGetUniqueId(&id));
+        if (write(pipe_ends[1], &id, sizeof id) != sizeof id)
+            return 1;
+    } else if (read(pipe_ends[0], &id, sizeof id) != sizeof id) {
+        return 1;
+    }
+    return run(rank, &id);
+}
+
+int main(int argc, char **argv)
+{
+    size_t most = argc > 1 ? strtoull(argv[1], NULL, 0) : (size_t)256 << 20;
+    int rounds = argc > 2 ? atoi(argv[2]) : 20, pipe_ends[2], worst = 0;
+    if (most < 8 || rounds < 1 || rounds > ROUNDS_MOST || pipe(pipe_ends) != 0) {
+        fprintf(stderr, "usage: nccl_ranks [MAX_BYTES [ROUNDS]]\n");
+        return 2;
+    }
+    for (int i = 0; i < RANKS; i++) {
+        struct rank rank = {.number = i, .most = most, .rounds = rounds};
+        pid_t child = fork();
+        if (child == 0)
+            exit(be(&rank, pipe_ends));
+        if (child < 0)
+            return 1;
+    }
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+    for (int i = 0; i < RANKS; i++) {
+        int status;
+        wait(&status);
+        int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+        worst = code > worst ? code : worst;
+    }
+    return worst;
+}
