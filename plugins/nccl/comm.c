@@ -156,9 +156,11 @@ void plugin_arrived(struct plugin_device *device, struct plugin_session *session
                     struct weft_connection *connection)
 {
     struct plugin_listener *listener = device->listeners;
+    if (!session) /* its peer was closed, and the connection with it */
+        return;
     while (listener && listener->endpoint != endpoint)
         listener = listener->next;
-    if (!listener || !session || !listener->open || listener->busy) {
+    if (!listener || !listener->open || listener->busy) {
         close_connection(device, connection, NULL);
         return;
     }

@@ -51,7 +51,8 @@ struct plugin_comm {
     struct plugin_part parts[PLUGIN_PARTS_MAX];
 };
 
-/* Somebody has connected to a listener. `session` NULL, or a listener that waits for nobody: the connection is closed.
+/* Somebody has connected to a listener. Where the listener waits for nobody, the connection is closed. `session`
+ * NULL: its peer was closed before.
  */
 void plugin_arrived(struct plugin_device *device, struct plugin_session *session, struct weft_endpoint *endpoint,
                     struct weft_connection *connection);

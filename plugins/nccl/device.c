@@ -82,6 +82,13 @@ static bool takes_gpu_memory(const struct weft_config *config)
            (strcmp(wish, "auto") == 0 && strcmp(weft_config_get(config, "devmem"), "require") == 0);
 }
 
+/* Changes a setting that nobody has changed. */
+static int prefer(struct weft_config *config, const char *name, const char *usual, const char *value,
+                  struct weft_error *err)
+{
+    return strcmp(weft_config_get(config, name), usual) == 0 ? weft_config_set(config, name, value, err) : 0;
+}
+
 /* The environment's settings, changed where NCCL has decided already. */
 static int make_settings(struct plugin_device *device, const struct weft_interface_info *rails, int rail_count,
                          struct weft_config **out, struct weft_error *err)
@@ -102,8 +109,10 @@ static int make_settings(struct plugin_device *device, const struct weft_interfa
         result = weft_config_set(config, "peers", PEERS_MOST, err);
     if (result == 0)
         result = weft_config_set(config, "requests", REQUESTS_MOST, err);
-    if (result == 0 && strcmp(weft_config_get(config, "log"), "warn") == 0) /* NCCL's log knows its own level */
-        result = weft_config_set(config, "log", "info", err);
+    if (result == 0) /* NCCL's log knows its own level */
+        result = prefer(config, "log", "warn", "info", err);
+    if (result == 0) /* a killed peer that has dialled is given up after this time; a lost SYN comes again after 1 s */
+        result = prefer(config, "rail_timeout_ms", "2000", "1500", err);
     if (result == 0 && device->rail >= 0 && device->rail < rail_count)
         result = weft_config_set(config, "rails", rails[device->rail].name, err);
     if (result < 0)
