@@ -20,6 +20,7 @@ setup.sh may have to install first is not counted.
                                  install  the installed library and the bundle, in variant gcc
                                  compat   this version beside an older one, and its interface, in variant gcc
                                  report   what weft report writes, in a browser, in variant gcc
+                                 plugin   the plugin for NCCL, in variants gcc, asan and tsan
   --only VARIANT   one of: gcc       plain build, in build/
                            asan      address and undefined behaviour sanitizers, in build-asan/
                            tsan      thread sanitizer, in build-tsan/
@@ -173,14 +174,14 @@ tell_skipped() {
 
 # choose_areas LIST: sets areas, and of_areas, by which ctest finds their tests: those of an area have its name before a
 # dot, all others are of area core.
-others=(vm install compat report)
+others=(vm install compat report plugin)
 choose_areas() {
     local area pattern=''
     IFS=, read -r -a areas <<<"$1"
     for area in "${areas[@]}"; do
-        [[ " core ${others[*]} " == *" $area "* ]] || wrong_usage "--area '$area': must be core, vm, install, compat or report"
+        [[ " core ${others[*]} " == *" $area "* ]] || wrong_usage "--area '$area': must be core, vm, install, compat, report or plugin"
     done
-    ((${#areas[@]})) || wrong_usage "--area '$1': must be core, vm, install, compat or report"
+    ((${#areas[@]})) || wrong_usage "--area '$1': must be core, vm, install, compat, report or plugin"
     of_areas=()
     if [[ " ${areas[*]} " == *' core '* ]]; then
         for area in "${others[@]}"; do
@@ -191,6 +192,7 @@ choose_areas() {
         printf -v pattern '|%s' "${areas[@]}"
         of_areas=(-R "^(${pattern#|})[.]")
         variants=(gcc)
+        [[ " ${areas[*]} " != *' plugin '* ]] || variants+=(asan tsan)
     fi
 }
 

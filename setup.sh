@@ -15,8 +15,8 @@ as root, or when you say yes on a terminal (then with sudo). It never upgrades a
 What Weft can be built without (liburing, libmnl, npm) and what single tests need is named and done without where it
 cannot be had.
 
-  --tests[=AREA,...]  also what the tests of these areas need: core (default), vm, install, compat, report. Prints
-                      the names of what they have to do without, one a line, on standard output
+  --tests[=AREA,...]  also what the tests of these areas need: core (default), vm, install, compat, report,
+                      plugin. Prints the names of what they have to do without, one a line, on standard output
 
 Tools that `weft peers` compares with (iperf3, UCX, ...) are never installed: it uses those that are here.
 
@@ -110,9 +110,19 @@ find_missing() {
     need 'liburing 2.1 or newer (the io_uring engine)' liburing-dev liburing-devel have_library 'liburing >= 2.1' liburing.h
     need 'libmnl (device-memory TCP)' libmnl-dev libmnl-devel have_library libmnl libmnl/libmnl.h
     need 'npm (the charts of weft report)' npm npm have npm
+    need_to_build_plugin
     for area in "${areas[@]}"; do
         "need_$area"
     done
+}
+
+# What goes into it comes from Debian's source packages.
+need_to_build_plugin() {
+    have apt-get || return 0
+    need 'make (the plugin for NCCL)' make '' have make
+    need 'bzip2 (the plugin for NCCL)' bzip2 '' have bzip2
+    need 'xz (the plugin for NCCL)' xz-utils '' have xz
+    [[ $HOSTTYPE != x86_64 ]] || need 'nasm (the plugin for NCCL)' nasm '' have nasm
 }
 
 need_to_build_tests() {
@@ -157,6 +167,13 @@ need_report() {
     need 'chromium (shows what weft report writes)' chromium chromium have chromium
     need 'node (leads it)' nodejs nodejs have node
     need 'gnuplot (draws the plots of weft report)' gnuplot-nox gnuplot have gnuplot
+}
+
+need_plugin() {
+    need 'readelf (which libraries a program asks for)' binutils binutils have readelf
+    need 'objdump (which versions of them)' binutils binutils have objdump
+    need 'python3 (has another OpenSSL)' python3 python3 have python3
+    need 'unshare (namespaces, users and processors of tests)' util-linux util-linux have unshare
 }
 
 # The guests boot Debian's kernels.
@@ -252,8 +269,8 @@ areas_of() {
     local area
     IFS=, read -r -a areas <<<"$1"
     for area in "${areas[@]}"; do
-        [[ " core vm install compat report " == *" $area "* ]] && continue
-        say "--tests '$area': must be core, vm, install, compat or report"
+        [[ " core vm install compat report plugin " == *" $area "* ]] && continue
+        say "--tests '$area': must be core, vm, install, compat, report or plugin"
         exit 2
     done
 }

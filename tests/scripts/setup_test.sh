@@ -15,7 +15,7 @@ make_machine() {
         ln -s -- "$(type -P "$name")" "$machine/$name"
     done
     for name in gcc make npm ip tc clang c++ readelf strace jq python3 unshare nsenter setpriv taskset \
-        qemu-system-x86_64 busybox cpio modprobe depmod xz; do
+        qemu-system-x86_64 busybox cpio modprobe depmod xz bzip2 nasm; do
         program "$machine" "$name" <<<'exit 0'
     done
     program "$machine" cmake <<<'echo "cmake version 3.22.1"'
@@ -134,6 +134,10 @@ rm -f -- "$machine/npm"
 setup bash "$root/setup.sh"
 expect_status 0 'npm can be done without'
 expect_text 'npm (the charts of weft report)' 'its absence is told'
+rm -f -- "$machine/nasm"
+setup bash "$root/setup.sh"
+expect_status 0 'nasm can be done without'
+[[ $HOSTTYPE != x86_64 ]] || expect_text 'nasm (the plugin for NCCL)' 'its absence is told'
 touch "$scratch/lacks_libmnl"
 setup bash "$root/setup.sh"
 expect_status 0 'libmnl can be done without'
