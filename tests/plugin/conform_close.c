@@ -1,0 +1,215 @@
+/* conform_close.c: cases of closing, also with requests under way. */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "conform.h"
+
+#define REQUESTS 8
+#define SIZE ((size_t)1 << 20)
+#define POISON 0x77
+
+/* One side's requests that nobody awaits. */
+static struct {
+    struct link *link;
+    bool sending;
+    unsigned char *memory;
+    void *mhandle;
+    void *request[REQUESTS];
+    int tests; /* how often each is tested before the close */
+} left;
+
+static void *comm_of(void)
+{
+    return left.sending ? left.link->send : left.link->recv;
+}
+
+static void register_left(void *arg)
+{
+    (void)arg;
+    MUST(net_reg(comm_of(), left.memory, REQUESTS * SIZE, NCCL_PTR_HOST, &left.mhandle));
+}
+
+static void post_left(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < REQUESTS; i++) {
+        void *data = left.memory + (size_t)i * SIZE;
+        size_t size = SIZE;
+        int tag = 1;
+        enum nccl_result result = left.sending
+                                      ? net_isend(comm_of(), data, size, tag, left.mhandle, &left.request[i])
+                                      : net_irecv(comm_of(), 1, &data, &size, &tag, &left.mhandle, &left.request[i]);
+        if (result != NCCL_SUCCESS) /* the other side may have closed already */
+            return;
+    }
+    for (int turn = 0; turn < left.tests; turn++) {
+        for (int i = 0; i < REQUESTS; i++) {
+            bool done = false;
+            if (left.request[i] && net_test(left.request[i], &done, NULL) != NCCL_SUCCESS)
+                return;
+            if (done)
+                left.request[i] = NULL;
+        }
+    }
+}
+
+/* As NCCL's: memory first, then the comm; and the memory is someone else's from then on. */
+static void close_left(void *arg)
+{
+    (void)arg;
+    MUST(net_dereg(comm_of(), left.mhandle));
+    if (left.sending)
+        MUST(net_close_send(left.link->send));
+    else
+        MUST(net_close_recv(left.link->recv));
+    left.link->send = left.link->recv = NULL;
+}
+
+/* `side` closes while requests of both sides are under way; the other one closes a while later. */
+static void close_once(int side, int round)
+{
+    struct link *link = &links[mix(conform.seed, (uint64_t)round) % 2];
+    if (link->from != conform.me && link->to != conform.me)
+        return;
+    left.link = link;
+    left.sending = link->from == conform.me;
+    left.tests = (int)(mix(conform.seed, (uint64_t)round + 1000) % 100);
+    left.memory = mmap(NULL, REQUESTS * SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(left.memory != MAP_FAILED, "no memory");
+    memset(left.request, 0, sizeof left.request);
+    int other = link->from == conform.me ? link->to : link->from;
+    char word = 0;
+    worker_run(&ranks[0].service, register_left, NULL);
+    worker_run(&ranks[0].progress, post_left, NULL);
+    if (side != conform.me)
+        boot_receive(other, &word, 1);
+    worker_run(&ranks[0].service, close_left, NULL);
+    memset(left.memory, POISON, REQUESTS * SIZE);
+    if (round / 2 % 2) /* the plugin's own write is a fault, the kernel's for it is seen below in the other rounds */
+        mprotect(left.memory, REQUESTS * SIZE, PROT_READ);
+    if (side == conform.me) {
+        boot_send(other, &word, 1);
+        boot_receive(other, &word, 1);
+    } else {
+        boot_send(other, &word, 1);
+    }
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* for a write that comes late */
+    for (size_t i = 0; i < REQUESTS * SIZE; i++)
+        CHECK(left.memory[i] == POISON, "byte %zu was written after the comm was closed", i);
+    munmap(left.memory, REQUESTS * SIZE);
+}
+
+static void close_in_flight(void)
+{
+    ranks_begin(1);
+    for (int round = 0; round < conform.rounds / 5 + 2; round++) {
+        links_add(0, 1, 0);
+        links_add(1, 0, 0);
+        links_add(0, 1, 0); /* goes on */
+        links_add(1, 0, 0);
+        links_open();
+        close_once(round % 2, round);
+        struct flow flows[2] = {{.link = &links[2], .messages = 20, .largest = 200000},
+                                {.link = &links[3], .messages = 20, .largest = 200000}};
+        if (conform.me < 2)
+            flows_run(flows, 2);
+        links_close();
+    }
+    ranks_end();
+}
+
+/* What the sender's tests have said to be done arrives, also when the sender closes before it is received. */
+static void close_after_done(void)
+{
+    ranks_begin(1);
+    for (int round = 0; round < conform.rounds / 5 + 2; round++) {
+        links_ring(1);
+        links_open();
+        flows_everywhere(&(struct flow){.messages = 8, .largest = 300000, .seed = (uint64_t)round});
+        links_close();
+    }
+    ranks_end();
+}
+
+/* A larger send than the receive is the receiver's error; the process goes on. */
+static void larger_send(void)
+{
+    ranks_begin(1);
+    links_add(0, 1, 0);
+    links_add(0, 1, 0);
+    links_open();
+    struct link *link = &links[0];
+    unsigned char data[256] = {0};
+    void *pointer = data, *mhandle = NULL, *request = NULL;
+    size_t size = 100;
+    int tag = 5;
+    bool done = false;
+    enum nccl_result result = NCCL_SUCCESS;
+    int64_t limit = now_ms() + 5000 * CONFORM_SLOWER;
+    char word = 0;
+    if (conform.me == 0) {
+        MUST(net_reg(link->send, data, sizeof data, NCCL_PTR_HOST, &mhandle));
+        while (!request)
+            MUST(net_isend(link->send, data, 101, tag, mhandle, &request));
+        while (result == NCCL_SUCCESS && !done && now_ms() < limit) {
+            result = net_test(request, &done, NULL);
+            sched_yield();
+        }
+        boot_receive(1, &word, 1);
+        MUST(net_dereg(link->send, mhandle));
+    } else if (conform.me == 1) {
+        MUST(net_reg(link->recv, data, sizeof data, NCCL_PTR_HOST, &mhandle));
+        while (!request)
+            MUST(net_irecv(link->recv, 1, &pointer, &size, &tag, &mhandle, &request));
+        while (result == NCCL_SUCCESS) {
+            int reported = 0;
+            result = net_test(request, &done, &reported);
+            CHECK(!done, "101 bytes into 100 are no error: %d are reported", reported);
+            CHECK(now_ms() < limit, "101 bytes into 100 are neither received nor an error");
+            sched_yield();
+        }
+        for (int i = 100; i < 256; i++)
+            CHECK(!data[i], "byte %d behind a receive of 100 is written", i);
+        CHECK(log_lines(NCCL_LOG_WARN) > 0, "no word on why a receive failed");
+        boot_send(0, &word, 1);
+        MUST(net_dereg(link->recv, mhandle));
+    }
+    link_close(link);
+    struct flow other = {.link = &links[1], .messages = 20, .largest = 10000};
+    if (conform.me < 2)
+        flows_run(&other, 1);
+    links_close();
+    ranks_end();
+}
+
+static void rounds(void)
+{
+    struct footprint before;
+    ranks_begin(1);
+    for (int round = -3; round < conform.rounds; round++) {
+        if (round == 0)
+            footprint_take(&before);
+        links_ring(1);
+        links_open();
+        if (round % 8 == 0)
+            flows_everywhere(&(struct flow){.messages = 4, .largest = 5000});
+        links_close();
+        boot_barrier();
+    }
+    footprint_check(&before, false, "after comms were opened and closed many times");
+    ranks_end();
+}
+
+const struct conform_case conform_close_cases[] = {
+    {"close_in_flight", "close", "close with requests under way does not hang, nor touch memory afterwards",
+     close_in_flight, 0, 90, false},
+    {"close_after_done", "close", "what test has said to be sent arrives though the comm is closed", close_after_done,
+     0, 60, false},
+    {"larger_send", "close", "a send that is larger than the receive is an error of the receiver", larger_send, 0, 30,
+     false},
+    {"rounds", "close", "many times opened and closed: threads and descriptors as before", rounds, 0, 300, false},
+    {0},
+};

@@ -1,0 +1,254 @@
+/* conform_connect.c: cases of listen, connect and accept. */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conform.h"
+
+static const struct flow few = {.messages = 20, .largest = 100000};
+
+/* ------------------------------------------------------------------------------------------- basic */
+
+static void basic(void)
+{
+    ranks_begin(1);
+    CHECK(log_lines(NCCL_LOG_INFO) > 0, "no INFO line at init says what is there");
+    links_ring(2);
+    links_open();
+    flows_everywhere(&few);
+    links_close();
+    if (!getenv("WEFT_FAULT"))
+        CHECK(!log_lines(NCCL_LOG_WARN), "%d warnings in a run without faults", log_lines(NCCL_LOG_WARN));
+    ranks_end();
+}
+
+static void every_device(void)
+{
+    struct footprint before;
+    footprint_take(&before);
+    net_open();
+    int ndev = 1;
+    for (int dev = 0; dev < ndev; dev++) {
+        void *context = NULL;
+        MUST(net_init(&context, 1));
+        MUST(net_devices(&ndev));
+        rank_start(&ranks[0], dev);
+        rank_count = 1;
+        links_ring(1);
+        links_open();
+        flows_everywhere(&few);
+        links_close();
+        rank_stop(&ranks[0]);
+        MUST(net_finalize(context));
+    }
+    net_close();
+    footprint_check(&before, true, "after dlclose");
+}
+
+/* ------------------------------------------------------------------------------------------- call again */
+
+static void accept_too_early(void *arg)
+{
+    struct link *link = arg;
+    int64_t until = now_ms() + 50;
+    do {
+        MUST(net_accept(link->listener, &link->recv));
+        CHECK(!link->recv, "accept has a comm before anybody has connected");
+        sched_yield();
+    } while (now_ms() < until);
+}
+
+/* A comm may be there before the other side has called accept. */
+static void connect_too_early(void *arg)
+{
+    struct link *link = arg;
+    int64_t until = now_ms() + 50;
+    do {
+        if (!link->send)
+            MUST(net_connect(ranks[0].context, ranks[0].dev, link->handle, &link->send));
+        sched_yield();
+    } while (now_ms() < until);
+}
+
+static void call_again(void)
+{
+    ranks_begin(1);
+    links_ring(1);
+    links_listen();
+    for (int i = 0; i < link_count; i++) {
+        if (links[i].to == conform.me)
+            worker_run(&ranks[0].service, accept_too_early, &links[i]);
+    }
+    boot_barrier();
+    for (int i = 0; i < link_count; i++) {
+        if (links[i].from == conform.me)
+            worker_run(&ranks[0].service, connect_too_early, &links[i]);
+    }
+    boot_barrier();
+    links_join();
+    flows_everywhere(&few);
+    links_close();
+    ranks_end();
+}
+
+static void self(void)
+{
+    ranks_begin(1);
+    for (int i = 0; i < 3; i++) {
+        for (int process = 0; process < conform.processes; process++)
+            links_add(process, process, 0);
+    }
+    links_open();
+    struct flow mine[CONFORM_LINKS_MAX];
+    int count = 0;
+    for (int i = 0; i < link_count; i++) {
+        if (links[i].from == conform.me) {
+            mine[count] = few;
+            mine[count++].link = &links[i];
+        }
+    }
+    flows_run(mine, count);
+    links_close();
+    ranks_end();
+}
+
+/* ------------------------------------------------------------------------------------------- handles */
+
+/* Connecting must end in an error, soon. */
+static void must_be_refused(void *arg)
+{
+    int64_t limit = now_ms() + 2000 * CONFORM_SLOWER;
+    void *comm = NULL;
+    enum nccl_result result;
+    do {
+        result = net_connect(ranks[0].context, ranks[0].dev, arg, &comm);
+        CHECK(!comm, "a foreign handle is accepted");
+        CHECK(result != NCCL_SUCCESS || now_ms() < limit, "a foreign handle is neither refused nor accepted");
+    } while (result == NCCL_SUCCESS);
+}
+
+static void foreign_handle(void)
+{
+    ranks_begin(1);
+    links_ring(1);
+    links_listen();
+    for (int i = 0; i < link_count; i++) {
+        unsigned char handle[NCCL_NET_HANDLE_MAXSIZE];
+        if (links[i].from != conform.me)
+            continue;
+        for (int byte = 0; byte < 8; byte++) { /* magic and version are the first ones */
+            memcpy(handle, links[i].handle, sizeof handle);
+            handle[byte] ^= 0x40;
+            int warnings = log_lines(NCCL_LOG_WARN);
+            worker_run(&ranks[0].service, must_be_refused, handle);
+            CHECK(log_lines(NCCL_LOG_WARN) > warnings, "no word on why a handle is refused");
+        }
+        memset(handle, 0, sizeof handle);
+        worker_run(&ranks[0].service, must_be_refused, handle);
+        fill(handle, sizeof handle, conform.seed);
+        worker_run(&ranks[0].service, must_be_refused, handle);
+    }
+    boot_barrier();
+    links_join();
+    flows_everywhere(&few);
+    links_close();
+    ranks_end();
+}
+
+static void give_up_listening(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < conform.rounds; i++) {
+        unsigned char handle[NCCL_NET_HANDLE_MAXSIZE] = {0};
+        void *listener = NULL, *comm = NULL;
+        MUST(net_listen(ranks[0].context, ranks[0].dev, handle, &listener));
+        CHECK(listener, "listen succeeds without a comm");
+        if (i % 2)
+            MUST(net_accept(listener, &comm));
+        CHECK(!comm, "accept has a comm before anybody has connected");
+        MUST(net_close_listen(listener));
+    }
+}
+
+static void listen_only(void)
+{
+    struct footprint before;
+    ranks_begin(1);
+    worker_run(&ranks[0].service, give_up_listening, NULL);
+    footprint_take(&before);
+    worker_run(&ranks[0].service, give_up_listening, NULL);
+    footprint_check(&before, false, "after listening in vain");
+    links_ring(1);
+    links_open();
+    flows_everywhere(&few);
+    links_close();
+    ranks_end();
+}
+
+/* ------------------------------------------------------------------------------------------- many */
+
+static void ranks_at_once(void)
+{
+    ranks_begin(4);
+    links_ring(8);
+    links_open();
+    flows_everywhere(&few);
+    links_close();
+    ranks_end();
+}
+
+static void comms_64(void)
+{
+    ranks_begin(8);
+    links_ring(conform.processes == 2 ? 32 : 8);
+    links_open();
+    flows_everywhere(&(struct flow){.messages = 30, .largest = 30000, .order = ANY});
+    links_close();
+    ranks_end();
+}
+
+/* However many comms there are to a process: the sockets are those of one session. */
+static void shared_sockets(void)
+{
+    ranks_begin(1);
+    links_ring(1);
+    links_open();
+    flows_everywhere(&few);
+    boot_barrier();
+    int with_few = socket_count();
+    boot_barrier();
+    for (int i = 0; i < 15; i++)
+        links_ring(1);
+    struct link kept[CONFORM_LINKS_MAX]; /* links_open() opens all: what is open already must not be opened again */
+    int all = link_count, open = conform.processes == 2 ? 2 : 2 * conform.processes;
+    memcpy(kept, links, sizeof kept);
+    link_count = 0;
+    for (int i = open; i < all; i++)
+        links_add(kept[i].from, kept[i].to, 0);
+    links_open();
+    flows_everywhere(&few);
+    boot_barrier();
+    int with_many = socket_count();
+    CHECK(with_many <= with_few + 4, "%d sockets with %d comms, %d with %d", with_few, open, with_many, all);
+    links_close();
+    memcpy(links, kept, sizeof kept);
+    link_count = open;
+    links_close();
+    ranks_end();
+}
+
+const struct conform_case conform_connect_cases[] = {
+    {"basic", "connect", "a few messages in a ring: nothing blocks, nothing is printed, no warning", basic, 0, 30,
+     false},
+    {"every_device", "connect", "each device that is announced carries messages", every_device, 0, 60, false},
+    {"call_again", "connect", "accept before connect gives NULL, connect before accept does not block", call_again, 0,
+     30, false},
+    {"self", "connect", "a process connects to itself, accept and connect on one thread", self, 0, 30, false},
+    {"foreign_handle", "connect", "a handle with another magic or version is refused, with a warning", foreign_handle,
+     0, 60, false},
+    {"listen_only", "connect", "a listener that nobody called is closed and leaves nothing", listen_only, 0, 30, false},
+    {"ranks_at_once", "connect", "four ranks of a process with their own threads", ranks_at_once, 0, 60, false},
+    {"comms_64", "connect", "64 comms at once on eight ranks", comms_64, 0, 90, false},
+    {"shared_sockets", "connect", "more comms to a process need no more sockets", shared_sockets, 0, 60, false},
+    {0},
+};
