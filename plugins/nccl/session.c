@@ -39,7 +39,7 @@ static struct plugin_session *add(struct plugin_device *device, uint64_t process
 static struct plugin_session *find(struct plugin_device *device, uint64_t process, uint32_t number)
 {
     struct plugin_session *session = device->sessions;
-    while (session && (session->former || session->process != process || session->device != number))
+    while (session && (session->former || session->mirror || session->process != process || session->device != number))
         session = session->next;
     return session;
 }
@@ -183,8 +183,7 @@ static void met(struct plugin_device *device, struct weft_peer *peer)
         return;
     }
     session->peer = peer;
-    /* Of the two ends of a session with itself, the one that has dialled takes comms. Each ends with the other. */
-    session->former = own;
+    session->mirror = own;
 }
 
 static void lost(struct plugin_device *device, const struct weft_event *event)

@@ -26,6 +26,7 @@ struct plugin_session {
     uint64_t process; /* the other one, and its device: the name of the session */
     uint32_t device;
     bool former;                  /* lost, or another took its place: takes no new comms */
+    bool mirror;                  /* the accepted end of a session with itself: the other end takes the comms */
     int comms;                    /* on it, also those that are only being opened */
     struct weft_peer *peer;       /* NULL: not met */
     struct weft_request *dialing; /* NULL: this side does not dial */
