@@ -84,6 +84,7 @@ fetch() {
     local package reason
     have_sources "${packages[@]:0:3}" && return
     command -v apt-get >/dev/null || failed 'their sources are fetched with apt-get, which is not here'
+    rm -rf -- "$folder"/.fetch.*
     work=$(mktemp -d "$folder/.fetch.XXXXXX") || exit
     trap 'rm -rf -- "$work"' EXIT
     update_lists
@@ -139,11 +140,8 @@ build_package() {
     failed "$1 does not build: its output is in $folder/$1.log"
 }
 
-# What the present libraries were built from.
-stamp() {
-    printf '%s\n' "$compiler"
-    cat -- "$self" "$folder"/sources/*.orig.tar.* | sha256sum
-}
+# What the present libraries were built from. With which compiler does not matter.
+stamp() { cat -- "$self" "$folder"/sources/*.orig.tar.* | sha256sum; }
 
 build() {
     local package built

@@ -43,6 +43,11 @@ if [[ -s $build/echarts/echarts.min.js ]]; then
         [[ -s $prefix/share/doc/weft/echarts/$file ]] || fail "the terms of the charts' library: $file is not installed"
     done
 fi
+if [[ -e $build/lib/libnccl-net-weft.so ]]; then
+    for name in libnccl-net-weft.so libnccl-net.so; do
+        [[ $libdir/$name -ef $(pkg-config --variable=plugin weft-nccl) ]] || fail "$name is not the installed plugin"
+    done
+fi
 for shell in bash:bash-completion/completions/weft zsh:zsh/site-functions/_weft; do
     run "$prefix/bin/weft" completion "${shell%:*}"
     expect_status 0 "completions for ${shell%:*}"
