@@ -22,6 +22,7 @@ _Noreturn static void usage(const char *reason)
             "       conform --list\n"
             "  --table      default v12\n"
             "  --bound      of a call that must not block (200 ms)\n"
+            "  --limit      of a wait for messages and comms (20000 ms)\n"
             "  --alone      also what the plugin loads must be gone after dlclose\n"
             "  --schedules  of the case schedules (5)\n"
             "  --rounds     of the cases that repeat something (50)\n",
@@ -96,6 +97,7 @@ int main(int argc, char **argv)
                                             {"schedules", required_argument, NULL, 'S'},
                                             {"rounds", required_argument, NULL, 'r'},
                                             {"bound", required_argument, NULL, 'b'},
+                                            {"limit", required_argument, NULL, 'L'},
                                             {"alone", no_argument, NULL, 'a'},
                                             {"verbose", no_argument, NULL, 'v'},
                                             {"list", no_argument, NULL, 'l'},
@@ -129,6 +131,9 @@ int main(int argc, char **argv)
             break;
         case 'b':
             conform.bound_ms = (int)number(optarg, 1, 60000);
+            break;
+        case 'L':
+            conform.limit_ms = (int)number(optarg, 1, 3600000);
             break;
         case 'a':
             conform.alone = true;

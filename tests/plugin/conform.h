@@ -33,7 +33,7 @@
 #define CONFORM_RANKS_MAX 8
 #define CONFORM_LINKS_MAX 64
 #define CONFORM_SLOTS_MAX 8
-#define CONFORM_LIMIT_MS (20000 * CONFORM_SLOWER) /* of a wait that is expected to end */
+#define CONFORM_LIMIT_MS (conform.limit_ms * CONFORM_SLOWER) /* of a wait that is expected to end */
 
 /* ------------------------------------------------------------------------------------------- frame (conform_process.c)
  */
@@ -64,6 +64,7 @@ struct conform {
     int schedules; /* of the case that has random ones */
     int rounds;    /* of the cases that repeat something */
     int bound_ms;  /* of a call that must not block */
+    int limit_ms;  /* of a wait for messages and comms */
     bool alone;    /* the plugin brings all it needs: nothing that it loads may stay */
     bool verbose;
     int number; /* of the schedule that runs */

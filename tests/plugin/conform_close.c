@@ -185,6 +185,22 @@ static void larger_send(void)
     ranks_end();
 }
 
+/* One side has closed its last comm to the other while that one opens the next: one direction at a time, no barrier. */
+static void reopen(void)
+{
+    ranks_begin(1);
+    for (int round = 0; round < conform.rounds; round++) {
+        int from = (int)(mix(conform.seed, (uint64_t)round) % 2);
+        for (int i = 0; i < 1 + round % 4; i++)
+            links_add(from, 1 - from, 0);
+        links_open();
+        if (conform.me < 2)
+            flows_everywhere(&(struct flow){.messages = 3, .largest = 5000});
+        links_close();
+    }
+    ranks_end();
+}
+
 static void rounds(void)
 {
     struct footprint before;
@@ -210,6 +226,7 @@ const struct conform_case conform_close_cases[] = {
      0, 60, false},
     {"larger_send", "close", "a send that is larger than the receive is an error of the receiver", larger_send, 0, 30,
      false},
+    {"reopen", "close", "a comm is opened while the other side still closes the last ones", reopen, 0, 60, false},
     {"rounds", "close", "many times opened and closed: threads and descriptors as before", rounds, 0, 300, false},
     {0},
 };

@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "conform.h"
 
@@ -94,21 +95,21 @@ static void call_again(void)
 static void self(void)
 {
     ranks_begin(1);
-    for (int i = 0; i < 3; i++) {
-        for (int process = 0; process < conform.processes; process++)
-            links_add(process, process, 0);
-    }
-    links_open();
-    struct flow mine[CONFORM_LINKS_MAX];
-    int count = 0;
-    for (int i = 0; i < link_count; i++) {
-        if (links[i].from == conform.me) {
-            mine[count] = few;
-            mine[count++].link = &links[i];
+    for (int round = 0; round < 4; round++) {
+        struct flow mine[CONFORM_LINKS_MAX];
+        int count = 0;
+        for (int i = 0; i < 3 * conform.processes; i++)
+            links_add(i % conform.processes, i % conform.processes, 0);
+        links_open();
+        for (int i = 0; i < link_count; i++) {
+            if (links[i].from == conform.me) {
+                mine[count] = few;
+                mine[count++].link = &links[i];
+            }
         }
+        flows_run(mine, count);
+        links_close();
     }
-    flows_run(mine, count);
-    links_close();
     ranks_end();
 }
 
@@ -185,6 +186,28 @@ static void listen_only(void)
     ranks_end();
 }
 
+/* Both sides of each pair dial at once when no session is there yet, beside comms with themselves. */
+static void crossed(void)
+{
+    for (int round = 0; round < conform.rounds / 5 + 1; round++) {
+        ranks_begin(1);
+        uint64_t order = mix(conform.seed, (uint64_t)round);
+        for (int i = 0; i < conform.processes * conform.processes; i++) {
+            int at =
+                (int)((order + (uint64_t)i * (order & 8 ? 1 : 3)) % (unsigned)(conform.processes * conform.processes));
+            int from = at / conform.processes, to = at % conform.processes;
+            if (from != to || mix(order, (uint64_t)at) % 2)
+                links_add(from, to, 0);
+        }
+        links_listen();
+        nanosleep(&(struct timespec){.tv_nsec = (long)(mix(order, (uint64_t)conform.me) % 15 * 1000000)}, NULL);
+        links_join();
+        flows_everywhere(&few);
+        links_close();
+        ranks_end();
+    }
+}
+
 /* ------------------------------------------------------------------------------------------- many */
 
 static void ranks_at_once(void)
@@ -217,7 +240,7 @@ static void shared_sockets(void)
     boot_barrier();
     int with_few = socket_count();
     boot_barrier();
-    for (int i = 0; i < 15; i++)
+    for (int i = 0; i < (conform.processes == 2 ? 15 : 6); i++)
         links_ring(1);
     struct link kept[CONFORM_LINKS_MAX]; /* links_open() opens all: what is open already must not be opened again */
     int all = link_count, open = conform.processes == 2 ? 2 : 2 * conform.processes;
@@ -244,6 +267,8 @@ const struct conform_case conform_connect_cases[] = {
     {"call_again", "connect", "accept before connect gives NULL, connect before accept does not block", call_again, 0,
      30, false},
     {"self", "connect", "a process connects to itself, accept and connect on one thread", self, 0, 30, false},
+    {"crossed", "connect", "all connect to all at once, themselves included, before there is anything", crossed, 0, 120,
+     false},
     {"foreign_handle", "connect", "a handle with another magic or version is refused, with a warning", foreign_handle,
      0, 60, false},
     {"listen_only", "connect", "a listener that nobody called is closed and leaves nothing", listen_only, 0, 30, false},

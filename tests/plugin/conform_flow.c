@@ -230,12 +230,8 @@ static bool test_some(struct end *end, uint64_t *chance)
     switch (end->flow->order) {
     case OLDEST:
         return test_one(end, 0);
-    case YOUNGEST:
-        for (int i = end->live_count - 1; i >= 0; i--) {
-            if (test_one(end, i))
-                return true;
-        }
-        return false;
+    case YOUNGEST: /* and no other one: it has to carry those before it along */
+        return test_one(end, end->live_count - 1);
     default:
         *chance = mix(*chance, 4);
         return test_one(end, (int)(*chance % (unsigned)end->live_count));

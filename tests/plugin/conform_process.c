@@ -15,7 +15,8 @@
 
 #include "conform.h"
 
-struct conform conform = {.version = 12, .processes = 2, .seed = 1, .schedules = 5, .rounds = 50, .bound_ms = 200};
+struct conform conform = {
+    .version = 12, .processes = 2, .seed = 1, .schedules = 5, .rounds = 50, .bound_ms = 200, .limit_ms = 20000};
 
 int64_t now_ms(void)
 {

@@ -5,7 +5,13 @@
 #ifndef STANDIN_H
 #define STANDIN_H
 
+#include <stdbool.h>
+
 #include "plugins/nccl/abi.h"
+
+#define STANDIN_SLOTS 8
+
+bool standin_fault(const char *name);
 
 enum nccl_result standin_init(nccl_logger logger);
 enum nccl_result standin_devices(int *ndev);

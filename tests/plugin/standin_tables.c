@@ -1,10 +1,38 @@
 /* standin_tables.c: the five tables of the stand-in. */
-#include <string.h>
-
 #include "standin.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define UNUSED __attribute__((unused))
+
+static char device_name[] = "standin0";
+
+enum nccl_result standin_devices(int *ndev)
+{
+    *ndev = 1;
+    return NCCL_SUCCESS;
+}
+
+enum nccl_result standin_properties(int dev, struct nccl_net_properties_v12 *properties)
+{
+    if (dev != 0)
+        return NCCL_INVALID_ARGUMENT;
+    struct nccl_net_properties_v12 mine = {.name = device_name,
+                                           .guid = 1,
+                                           .ptr_support = NCCL_PTR_HOST,
+                                           .speed = 10000,
+                                           .max_comms = 1024,
+                                           .max_recvs = STANDIN_SLOTS,
+                                           .vprops = {.ndevs = 1},
+                                           .max_p2p_bytes = NCCL_NET_MAX_SIZE,
+                                           .max_coll_bytes = NCCL_NET_MAX_SIZE,
+                                           .max_multi_request_size = 1,
+                                           .rail_id = NCCL_NET_ID_UNDEF,
+                                           .plane_id = NCCL_NET_ID_UNDEF};
+    if (standin_fault("no_speed"))
+        mine.speed = 0;
+    *properties = mine;
+    return NCCL_SUCCESS;
+}
 
 #define COPY                                                                                                           \
     out->name = all.name;                                                                                              \
@@ -92,8 +120,8 @@ static enum nccl_result isend_v10(void *comm, void *data, size_t size, int tag, 
 static enum nccl_result irecv_v8(void *comm, int n, void **data, int *sizes, int *tags, UNUSED void **mhandles,
                                  void **request)
 {
-    size_t in_bytes[8];
-    for (int i = 0; i < n && i < 8; i++)
+    size_t in_bytes[STANDIN_SLOTS];
+    for (int i = 0; i < n && i < STANDIN_SLOTS; i++)
         in_bytes[i] = (size_t)sizes[i];
     return standin_irecv(comm, n, data, in_bytes, tags, request);
 }
