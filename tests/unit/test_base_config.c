@@ -781,6 +781,8 @@ static void test_variables_of_others(void **state)
     assert_string_equal(wf_environment_value("OTHERS_ONE"), "1=2");
     assert_null(wf_environment_value("OTHERS_EMPTY"));
     assert_string_equal(wf_environment_value("OTHERS_NONE"), "9");
+    assert_int_equal(wf_environment_set("OTHERS_ONE", "9"), 0);
+    assert_string_equal(wf_environment_value("OTHERS_ONE"), "9");
     unsetenv("OTHERS_ONE");
     unsetenv("OTHERS_EMPTY");
     unsetenv("OTHERS_NONE");

@@ -241,6 +241,8 @@ int wf_environment_list(const char *prefix, wf_variable_seen *seen, void *contex
 const char *wf_environment_value(const char *name);
 /* Sets a variable that is not set ("" counts as set). 1: it has `value` now; 0: the user's value stays; -ENOMEM. */
 int wf_environment_offer(const char *name, const char *value);
+/* Sets a variable for a library that is loaded later, whatever the user has set. 0, or -ENOMEM. */
+int wf_environment_set(const char *name, const char *value);
 
 static inline int64_t wf_config_number(const struct wf_config *config, enum wf_setting_id id)
 {

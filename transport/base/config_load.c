@@ -221,3 +221,8 @@ int wf_environment_offer(const char *name, const char *value)
         return 0;
     return setenv(name, value, 0) == 0 ? 1 : -ENOMEM;
 }
+
+int wf_environment_set(const char *name, const char *value)
+{
+    return setenv(name, value, 1) == 0 ? 0 : -ENOMEM;
+}
