@@ -98,9 +98,12 @@ static void print_variables(const json_t *variables, FILE *out)
 
 static void print_fact(int node, const json_t *facts, FILE *out)
 {
-    fprintf(out, "node%d: %s %s, %s, MPS %s%s\n      ", node, bench_heard_text(facts, "backend"),
-            bench_heard_text(facts, "version"), bench_heard_text(facts, "library"), bench_heard_text(facts, "mps"),
-            json_integer_value(json_object_get(facts, "shared_gpus")) ? ", GPUs shared by both nodes" : "");
+    fprintf(out, "node%d: %s %s, %s", node, bench_heard_text(facts, "backend"), bench_heard_text(facts, "version"),
+            bench_heard_text(facts, "library"));
+    if (json_object_get(facts, "mps"))
+        fprintf(out, ", MPS %s%s", bench_heard_text(facts, "mps"),
+                json_integer_value(json_object_get(facts, "shared_gpus")) ? ", GPUs shared by both nodes" : "");
+    fputs("\n      ", out);
     print_variables(json_object_get(facts, "variables"), out);
     fputc('\n', out);
 }

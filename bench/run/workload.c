@@ -257,19 +257,17 @@ static int measure_size(struct bench_bed *bed, struct bench_link *link, enum ben
 }
 
 /* What it has to tell goes into the result of this node with the rest of what is said at the end. */
-static void note_facts(struct bench_link *link, const struct bench_backend_ops *ops,
-                       const struct bench_backend *backend, int64_t took_ns)
+static void note_facts(json_t *all, const struct bench_backend_ops *ops, const struct bench_backend *backend,
+                       int64_t took_ns)
 {
-    json_t *facts = ops->facts(backend), *all = json_array();
+    json_t *facts = ops->facts(backend);
 
     json_object_set_new(facts, "connect_s", json_real((double)took_ns / WF_NS_PER_S));
     json_array_append_new(all, facts);
-    /* In one piece: the signal thread may look. */
-    link->backends = all;
 }
 
-int bench_workload_open(struct bench_bed *bed, struct bench_link *link, struct bench_progress *progress,
-                        struct wf_status *status)
+static int open_backends(struct bench_bed *bed, struct bench_link *link, struct bench_progress *progress, json_t *facts,
+                         struct wf_status *status)
 {
     const struct bench_plan *plan = bed->plan;
     char doing[80];
@@ -285,11 +283,25 @@ int bench_workload_open(struct bench_bed *bed, struct bench_link *link, struct b
         if (result)
             return result;
         if (ops->facts)
-            note_facts(link, ops, bed->backends[i], took);
+            note_facts(facts, ops, bed->backends[i], took);
         else
             link->footprint.pairs_ns += took;
     }
     return 0;
+}
+
+int bench_workload_open(struct bench_bed *bed, struct bench_link *link, struct bench_progress *progress,
+                        struct wf_status *status)
+{
+    json_t *facts = json_array();
+    int result = open_backends(bed, link, progress, facts, status);
+
+    /* In one piece: the signal thread may look. */
+    if (json_array_size(facts))
+        link->backends = facts;
+    else
+        json_decref(facts);
+    return result;
 }
 
 bool bench_workload_close(struct bench_bed *bed)
