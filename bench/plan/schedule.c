@@ -125,7 +125,8 @@ static int plan_backends(struct bench_plan *plan, const struct bench_backend_cho
     while ((word = bench_next_word(&rest, ',')) != NULL) {
         const struct bench_backend_choice *choice = bench_backend_find(choices, word);
         if (!choice)
-            return wf_fail(status, -EOPNOTSUPP, "--backend %.40s is not in this build: use weft, nccl or null", word);
+            return wf_fail(status, -EOPNOTSUPP, "--backend %.40s is not in this build: use weft, nccl, plugin or null",
+                           word);
         for (int i = 0; i < plan->backend_count; i++)
             if (plan->backends[i] == choice->ops)
                 return wf_fail(status, -EINVAL, "--backend names %s twice", choice->name);
@@ -229,6 +230,7 @@ int bench_plan_init(struct bench_plan *plan, const struct bench_options *options
     plan->latency = options->latency;
     plan->group = 1;
     plan->nccl_library = wf_config_text(config, WF_SET_NCCL_LIBRARY);
+    plan->plugin_library = wf_config_text(config, WF_SET_PLUGIN_LIBRARY);
     plan_numbers(plan, config, options->default_endpoints);
     int result = plan_backends(plan, options->backends, wf_config_text(config, WF_SET_BACKEND), status);
     if (result == 0)

@@ -82,6 +82,7 @@ struct bench_plan {
     const struct bench_backend_ops *backends[BENCH_BACKENDS_MAX];
     const char *backend_names[BENCH_BACKENDS_MAX]; /* as they were asked for */
     const char *nccl_library;                      /* where NCCL is looked for, "": in the usual places */
+    const char *plugin_library;                    /* the same of its net plugin */
     int backend_count;
 };
 

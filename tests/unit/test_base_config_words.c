@@ -167,7 +167,7 @@ static void test_value_names(void **state)
     assert_null(wf_setting_value_name(wf_setting(WF_SET_QUIET)));
     assert_string_equal(wf_setting_allowed(wf_setting(WF_SET_CHUNK), text, sizeof text), "64..64M");
     assert_string_equal(wf_setting_allowed(wf_setting(WF_SET_PORT), text, sizeof text), "0..65535");
-    assert_string_equal(wf_setting_allowed(wf_setting(WF_SET_BACKEND), text, sizeof text), "weft|nccl|null, ...");
+    assert_string_equal(wf_setting_allowed(wf_setting(WF_SET_BACKEND), text, sizeof text), "weft|nccl|plugin|null, ...");
     assert_string_equal(wf_setting_allowed(wf_setting(WF_SET_QUIET), text, sizeof text), "0|1");
     assert_string_equal(wf_setting_allowed(wf_setting(WF_SET_OUT), text, sizeof text), "text");
 }

@@ -115,7 +115,8 @@ enum wf_setting_id {
     WF_SET_BACKGROUND,
     WF_SET_BACKGROUND_INFLIGHT,
     WF_SET_BACKEND,
-    WF_SET_NCCL_LIBRARY, /* nccl_library: text, "" = the usual places */
+    WF_SET_NCCL_LIBRARY,   /* nccl_library: text, "" = the usual places */
+    WF_SET_PLUGIN_LIBRARY, /* plugin_library: text, "" = this build's own, else the loader's */
     WF_SET_SEED,
     WF_SET_SRC,
     WF_SET_DST,

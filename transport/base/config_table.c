@@ -252,13 +252,17 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                                        "connection."),
     [WF_SET_BACKGROUND_INFLIGHT] = INT(BENCH, HOW, PAIR | SWEEP, "background_inflight", "2", "messages", 1, 1024,
                                        "How many of these are outstanding each way."),
-    [WF_SET_BACKEND] = CHOICES(BENCH, WHAT, PLANS, "backend", "weft", "weft|nccl|null",
+    [WF_SET_BACKEND] = CHOICES(BENCH, WHAT, PLANS, "backend", "weft", "weft|nccl|plugin|null",
                                "What moves the messages, one or several in turns.",
-                               .more = "nccl moves those in GPU memory; null moves none and measures the harness "
-                                       "itself."),
+                               .more = "nccl moves those in GPU memory; plugin is Weft as NCCL drives it, through its "
+                                       "net plugin; null moves none and measures the harness itself."),
     [WF_SET_NCCL_LIBRARY] =
         TEXT(BENCH, HOW, MOVES, "nccl_library", "",
              "NCCL's library: a file, or the folder of a libnccl.so.2; empty means the usual places.", .value = "FILE"),
+    [WF_SET_PLUGIN_LIBRARY] =
+        TEXT(BENCH, HOW, MOVES, "plugin_library", "",
+             "The file of the net plugin for NCCL; empty means libnccl-net-weft.so beside this program's library.",
+             .value = "FILE"),
     [WF_SET_SEED] = INT(BENCH, HOW, PLANS, "seed", "42", "", 0, INT64_MAX,
                         "Determines the order of the pairs and the data of the messages."),
     [WF_SET_SRC] = TEXT(BENCH, WHAT, PAIR | SWEEP, "src", "node0:host0", "The endpoint that sends in weft pair.",
