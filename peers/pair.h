@@ -6,7 +6,7 @@
 
 #include "peer.h"
 
-/* As the functions of a tool. `backend` NULL: Weft itself; any other moves GPU memory. */
+/* As the functions of a tool. `backend` NULL: Weft itself. */
 int peer_pair_commands(const char *backend, const struct peer_case *asked, const struct peer_place *place,
                        struct peer_commands *out);
 int peer_pair_read(const struct peer_case *asked, const struct peer_output *server, const struct peer_output *client,

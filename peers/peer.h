@@ -86,6 +86,7 @@ struct peer_tool {
     const char *program;  /* looked for on PATH, or in place->folder when it begins with "weft" */
     const char *package;  /* Debian package that has it; NULL: part of Weft */
     const char *at_build; /* Debian package that Weft is to be built with for it; NULL: none */
+    const char *aside;    /* what it is where it is no other tool to be compared with; NULL: it is one, or Weft */
     /* What prints its version, as the first number with a point in it: a program, found as `program` is, and its
      * arguments. Ends with NULL; the first NULL: nothing does. */
     const char *version[PEER_VERSION_WORDS];
@@ -107,7 +108,8 @@ struct peer_tool {
                 struct peer_reading *out, struct wf_status *status);
 };
 
-extern const struct peer_tool peer_weft, peer_raw, peer_iperf3, peer_ucx, peer_libfabric, peer_openmpi, peer_nccl;
+extern const struct peer_tool peer_weft, peer_raw, peer_iperf3, peer_ucx, peer_libfabric, peer_openmpi, peer_nccl,
+    peer_plugin;
 
 /* Appends a word, or a "NAME=VALUE", made as by printf. Once something did not fit, everything after it fails too:
  * check only the last. 0 or -ENOBUFS. */

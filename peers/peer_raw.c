@@ -176,6 +176,7 @@ const struct peer_tool peer_raw = {
     .name = "raw",
     .program = "weft",
     .package = NULL,
+    .aside = "plain sockets, the floor",
     .many_buffers = true,
     .variants = raw_variants,
     .commands = raw_commands,

@@ -77,7 +77,7 @@ static void put_address(struct peer_command *command, const char *option, const 
 int peer_pair_commands(const char *backend, const struct peer_case *asked, const struct peer_place *place,
                        struct peer_commands *out)
 {
-    bool gpu = place->memory || backend;
+    bool gpu = place->memory != NULL;
     struct peer_command *server = &out->server, *client = &out->client;
 
     peer_word(server, "%s/weft", place->folder);

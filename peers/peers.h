@@ -142,7 +142,7 @@ const struct peer_tool *peers_find_tool(const char *name);
 /* Whether it is the one that the others are compared with. */
 bool peers_is_weft(const struct peer_tool *tool);
 
-/* Whether it is another tool: neither Weft nor plain sockets, which are the floor of all. */
+/* Whether it is another tool: neither Weft, in whatever way, nor plain sockets, which are the floor of all. */
 bool peers_is_rival(const struct peer_tool *tool);
 
 /* --- what a row comes to --- */

@@ -78,7 +78,7 @@ static void put_ratios(const struct peers_result *result, int tool, const struct
 {
     const struct peer_tool *one = result->plan->tools[tool];
 
-    fprintf(page->out, "%-*s", NAME, peers_is_rival(one) ? one->name : "raw: floor");
+    fprintf(page->out, "%-*s", NAME, strcmp(one->name, peer_raw.name) == 0 ? "raw: floor" : one->name);
     for (int m = 0; m < METRICS; m++) {
         struct ratios ratios;
         char text[48];

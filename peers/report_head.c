@@ -21,8 +21,8 @@ static void put_candidate(const struct peers_plan *plan, const struct peers_cand
     used += (size_t)snprintf(list + used, room - used, "%s%s", used ? ", " : "", candidate->tool->name);
     if (used < room && candidate->version[0])
         used += (size_t)snprintf(list + used, room - used, " %s", candidate->version);
-    if (used < room && !peers_is_rival(candidate->tool) && !peers_is_weft(candidate->tool))
-        used += (size_t)snprintf(list + used, room - used, " (plain sockets, the floor)");
+    if (used < room && candidate->tool->aside)
+        used += (size_t)snprintf(list + used, room - used, " (%s)", candidate->tool->aside);
     if (used < room && candidate->cases < plan->case_count)
         snprintf(list + used, room - used, " (%d of %d cases)", candidate->cases, plan->case_count);
 }

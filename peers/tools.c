@@ -6,7 +6,7 @@
 #include "peers.h"
 
 static const struct peer_tool *const all[] = {&peer_weft,      &peer_raw,     &peer_iperf3, &peer_ucx,
-                                              &peer_libfabric, &peer_openmpi, &peer_nccl};
+                                              &peer_libfabric, &peer_openmpi, &peer_nccl,   &peer_plugin};
 
 #define ALL_COUNT ((int)(sizeof all / sizeof all[0]))
 
@@ -27,7 +27,7 @@ bool peers_is_weft(const struct peer_tool *tool)
 
 bool peers_is_rival(const struct peer_tool *tool)
 {
-    return !peers_is_weft(tool) && strcmp(tool->name, peer_raw.name) != 0;
+    return !peers_is_weft(tool) && !tool->aside;
 }
 
 static int unknown_tool(const char *name, struct wf_status *status)

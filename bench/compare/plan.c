@@ -148,8 +148,8 @@ static int pass_settings(const struct wf_config *config, struct bench_compare_te
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         const struct wf_setting *setting = wf_setting(i);
         size_t room = sizeof texts->settings[0];
-        if ((setting->group != WF_GROUP_LIBRARY && i != WF_SET_NCCL_LIBRARY) || i == WF_SET_RAILS || i == WF_SET_PORT ||
-            bench_is_default(config, i))
+        bool passed = setting->group == WF_GROUP_LIBRARY || i == WF_SET_NCCL_LIBRARY || i == WF_SET_PLUGIN_LIBRARY;
+        if (!passed || i == WF_SET_RAILS || i == WF_SET_PORT || bench_is_default(config, i))
             continue;
         if (count == PEER_WORDS_MAX / 2 ||
             (size_t)snprintf(texts->settings[count], room, "%s=%s", setting->name, wf_config_text(config, i)) >= room)

@@ -82,6 +82,13 @@ kill "$server"
 wait "$server" 2>/dev/null
 pass_if "nobody is left" nothing_left
 
+# ---- beside other tools
+weft peers --rounds 1 --seconds 0.02 --size 64K --tools weft,plugin --plugin-library "$PLUGIN" --json peers.json
+pass_if "weft peers: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "it has a ratio, and is no other tool: $(jq -c '.samples[]' peers.json)" json '(.summary.compared | not) and
+    any(.samples[]; .backend == "plugin" and .measured and .ratio > 0 and (.client.command | test("--backend=plugin")))' peers.json
+pass_if "what it is: $(cat out)" grep -q 'plugin (Weft as NCCL drives it)' <(flat out)
+
 # ---- what is not here, and what cannot be
 run 77 mesh --size 64K --backend weft,plugin --plugin-library /nowhere/plugin.so
 told '/nowhere/plugin.so'

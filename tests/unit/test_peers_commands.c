@@ -380,7 +380,7 @@ static void test_all_ways_are_tried(void **state)
 {
     static const struct peer_case *const cases[] = {&bandwidth, &large, &medium, &latency, &rate};
     static const struct peer_tool *const all[] = {&peer_weft,      &peer_raw,     &peer_iperf3, &peer_ucx,
-                                                  &peer_libfabric, &peer_openmpi, &peer_nccl};
+                                                  &peer_libfabric, &peer_openmpi, &peer_nccl,   &peer_plugin};
     struct peer_place place = one_rail();
     char why[200];
 
@@ -406,6 +406,23 @@ static void test_nccl(void **state)
                                      "--dst=node0:gpu0 --size=1048576 --iters=2000 --warmup=100 --check=0 --buffers=1 "
                                      "--inflight=16 --backend=nccl --quiet --json=-");
     assert_string_equal(commands.note, "one GPU for both: time-sliced without MPS");
+}
+
+static void test_plugin(void **state)
+{
+    struct peer_place place = one_rail();
+    struct peer_commands commands;
+
+    (void)state;
+    memset(&commands, 0, sizeof(commands));
+    assert_refused(&peer_plugin, &bandwidth, &place, "no libnccl-net-weft.so here: build the target weft_nccl");
+    place.settings[0] = "plugin_library=plugin.so";
+    assert_int_equal(count(&peer_plugin, &bandwidth, &place), 1);
+    assert_int_equal(peer_plugin.commands(&bandwidth, &place, 0, &commands), 0);
+    assert_command(&commands.client, "FOLDER/weft pair --connect=127.0.0.1:4711 --rails 127.0.0.1 --src=node1:host0 "
+                                     "--dst=node0:host0 --size=1048576 --iters=2000 --warmup=100 --check=0 --buffers=1 "
+                                     "--inflight=16 --backend=plugin --set=plugin_library=plugin.so --quiet --json=-");
+    assert_false(peer_plugin.gpu_memory);
 }
 
 static void test_weft_on_gpus(void **state)
@@ -461,6 +478,7 @@ int main(void)
         cmocka_unit_test(test_too_long),
         cmocka_unit_test(test_many_rails),
         cmocka_unit_test(test_nccl),
+        cmocka_unit_test(test_plugin),
         cmocka_unit_test(test_weft_on_gpus),
         cmocka_unit_test(test_all_ways_are_tried),
     };
