@@ -23,6 +23,17 @@ static void basic(void)
     ranks_end();
 }
 
+static void profiled(void)
+{
+    ranks_begin(1);
+    links_ring(1);
+    links_open();
+    flows_everywhere(&few);
+    links_close();
+    CHECK(profile_events() > 0, "NCCL's profiler hears of nothing");
+    ranks_end(); /* and what has started has stopped */
+}
+
 static void every_device(void)
 {
     struct footprint before;
@@ -263,6 +274,7 @@ static void shared_sockets(void)
 const struct conform_case conform_connect_cases[] = {
     {"basic", "connect", "a few messages in a ring: nothing blocks, nothing is printed, no warning", basic, 0, 30,
      false},
+    {"profiled", "connect", "NCCL's profiler gets events, and each of them stops", profiled, 10, 30, false},
     {"every_device", "connect", "each device that is announced carries messages", every_device, 0, 60, false},
     {"call_again", "connect", "accept before connect gives NULL, connect before accept does not block", call_again, 0,
      30, false},

@@ -42,7 +42,8 @@ static void zero(void)
 
 static void youngest_first(void)
 {
-    with_links(2, &(struct flow){.messages = 200, .window = 32, .largest = 40000, .order = YOUNGEST});
+    with_links(2,
+               &(struct flow){.messages = 200, .window = 32, .largest = 40000, .order = YOUNGEST, .all_posted = true});
 }
 
 static void any_order(void)
@@ -205,13 +206,13 @@ static void would_block(void)
 /* ------------------------------------------------------------------------------------------- memory beside transfers
  */
 
-static volatile bool transfers_over;
+static bool transfers_over;
 
 static void register_beside(void *arg)
 {
     struct link *link = arg;
     void *comm = link->from == conform.me ? link->send : link->recv;
-    for (uint64_t i = 0; !transfers_over || i < 20; i++) {
+    for (uint64_t i = 0; !__atomic_load_n(&transfers_over, __ATOMIC_RELAXED) || i < 20; i++) {
         size_t size = 4096 * (1 + mix(conform.seed, i) % 64);
         void *mhandle[3] = {NULL};
         unsigned char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -237,11 +238,11 @@ static void memory_beside(void)
         if (links[i].from == conform.me || links[i].to == conform.me)
             mine = &links[i];
     }
-    transfers_over = false;
+    __atomic_store_n(&transfers_over, false, __ATOMIC_RELAXED);
     flows_start(flows, link_count);
     worker_start(&ranks[0].service, register_beside, mine);
     worker_wait(&ranks[0].progress);
-    transfers_over = true;
+    __atomic_store_n(&transfers_over, true, __ATOMIC_RELAXED);
     worker_wait(&ranks[0].service);
     flows_wait();
     links_close();

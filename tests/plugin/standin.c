@@ -313,7 +313,8 @@ static enum nccl_result post(struct comm *comm, const struct request *request, v
             *slot = *request;
             comm->next++;
             *out = slot;
-            advance(comm);
+            if (!standin_fault("oldest_only"))
+                advance(comm);
         }
     }
     pthread_mutex_unlock(&comm->mutex);
