@@ -7,6 +7,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+/* What atexit() calls in a library, without a sanitizer in between, which would forget whose function it is. */
+extern void *__dso_handle __attribute__((visibility("hidden")));
+extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);
+
 static struct {
     pthread_mutex_t lock;
     int users;
@@ -45,8 +49,9 @@ static void close_devices(void)
 }
 
 /* The library is unloaded, or the process exits: NCCL never finalises versions up to 10. */
-static void end(void)
+static void end(void *unused)
 {
+    (void)unused;
     if (plugin.process != getpid() || plugin.users == 0)
         return;
     plugin.users = 0;
@@ -108,7 +113,7 @@ static enum nccl_result begin(void)
     weft_config_destroy(config);
     /* After the devices: what OpenSSL has registered meanwhile runs later than end(). */
     if (opened == NCCL_SUCCESS && !plugin.ends_with_library)
-        plugin.ends_with_library = atexit(end) == 0;
+        plugin.ends_with_library = __cxa_atexit(end, NULL, &__dso_handle) == 0;
     return opened;
 }
 
