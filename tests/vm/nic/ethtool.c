@@ -156,6 +156,7 @@ static const char *const names[COUNTS] = {
 	[COUNT_FAULT_DELAY] = "fault_delay",
 	[COUNT_FAULT_REORDER] = "fault_reorder",
 	[COUNT_FAULT_POOL] = "fault_pool",
+	[COUNT_FAULT_WRONG] = "fault_wrong",
 };
 
 static const char *const tx_names[TX_COUNTS] = {

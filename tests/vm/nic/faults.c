@@ -45,6 +45,11 @@ module_param(fault_merge, uint, 0644);
 MODULE_PARM_DESC(fault_merge,
 		 "most packets that become one, as hardware GRO makes them");
 
+uint fault_wrong;
+module_param(fault_wrong, uint, 0644);
+MODULE_PARM_DESC(fault_wrong,
+		 "each Nth device buffer gets a wrong byte, its first one");
+
 /* Is a fault due that comes with each event number `every`? 0: never. */
 bool pairnic_due(u32 *events, uint every)
 {

@@ -46,6 +46,7 @@ enum pairnic_count {
 	COUNT_FAULT_DELAY,
 	COUNT_FAULT_REORDER,
 	COUNT_FAULT_POOL,
+	COUNT_FAULT_WRONG,
 	COUNTS
 };
 
@@ -69,7 +70,7 @@ struct pairnic_pools {
 
 /* Events since a fault was last due, see pairnic_due(). */
 struct pairnic_faults {
-	u32 drop, reorder, page_packet, page_buffer;
+	u32 drop, reorder, page_packet, page_buffer, wrong;
 };
 
 /*
@@ -151,7 +152,7 @@ static inline void *pairnic_memory(dma_addr_t address)
 
 /* faults.c */
 extern uint fault_linear, fault_page_packets, fault_page_buffers, fault_drop,
-	fault_delay_us, fault_reorder, fault_pool, fault_merge;
+	fault_delay_us, fault_reorder, fault_pool, fault_merge, fault_wrong;
 bool pairnic_due(u32 *events, uint every);
 
 /* queue.c */
