@@ -219,9 +219,9 @@ void model_devices_open(struct model_world *world);
 void model_devices_close(struct model_world *world);
 /* Do cards write to devices in this schedule? In a third of them, unless the channels are encrypted. */
 bool model_has_cards(const struct model_world *world);
-/* In half of these an inlet that brings little is left soon, and its channels are lost. */
-bool model_judges_cards(const struct model_world *world);
-/* Of a context that was just made. */
+/* May an inlet be left, and its channels be lost? */
+bool model_may_leave_cards(const struct model_world *world);
+/* Of a context that was just made: in half of these an inlet that brings little is left soon. */
 void model_judge_cards(const struct model_world *world, struct weft_context *context);
 /* No copy that starts from now on fails. */
 void model_devices_mend(struct model_world *world);

@@ -87,7 +87,8 @@ static void check_blame(const struct model_world *world, int node)
 {
     const struct wf_session *session = world->nodes[node].session;
     bool blameless =
-        world->faults.regime == MODEL_CALM && world->rail_timeout_ns > MODEL_DELAY_MAX_NS && !model_judges_cards(world) &&
+        world->faults.regime == MODEL_CALM && world->rail_timeout_ns > MODEL_DELAY_MAX_NS &&
+        !model_may_leave_cards(world) &&
         world->card_rules == 0; /* a channel may be up at its dialer before its card has refused the rule */
     for (int i = 0; i < session->lines.rail_count; i++) {
         const struct wf_session_rail *rail = &session->lines.rails[i];

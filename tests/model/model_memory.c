@@ -19,6 +19,14 @@ static bool has_inlet(void *context, const char *interface, int device)
     return model_bits(world, 7110 + (uint64_t)device) % 4 > 0;
 }
 
+/* Some write wrong bytes. */
+static bool is_wrong(void *context, const char *interface, int device)
+{
+    const struct model_world *world = context;
+    uint64_t last = interface[0] ? (uint8_t)interface[strlen(interface) - 1] : 0;
+    return world->faulty && model_bits(world, 7130 + last % 8 * 2 + (uint64_t)device % 2) % 8 == 0;
+}
+
 /* Some cards lead no single stream to a device. */
 static bool is_by_port(void *context, const char *interface)
 {
@@ -38,6 +46,7 @@ static void open_cards(struct model_world *world)
                                            .plain_percent = model_bits(world, 7104) % 2 ? 10 : 0,
                                            .no_loans_percent = model_bits(world, 7105) % 2 ? 50 : 0,
                                            .rules = world->card_rules,
+                                           .wrong = is_wrong,
                                            .by_port = is_by_port,
                                            .has = has_inlet,
                                            .context = world};
@@ -45,14 +54,20 @@ static void open_cards(struct model_world *world)
     MODEL_CHECK(world->cards, 0);
 }
 
-bool model_judges_cards(const struct model_world *world)
+static bool judges_cards(const struct model_world *world)
 {
     return world->cards && model_bits(world, 7106) % 2 == 0;
 }
 
+bool model_may_leave_cards(const struct model_world *world)
+{
+    bool in_host = model_bits(world, 7103) % 3 > 0 || model_bits(world, 7104) % 2; /* perhaps a whole pattern */
+    return world->cards && (judges_cards(world) || in_host || world->faulty || world->failing);
+}
+
 void model_judge_cards(const struct model_world *world, struct weft_context *context)
 {
-    if (model_judges_cards(world))
+    if (judges_cards(world))
         context->cards.trial_bytes = 1 + model_bits(world, 7107) % 20000;
 }
 

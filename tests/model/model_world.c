@@ -233,7 +233,10 @@ static uint64_t progress_of(const struct model_world *world)
     for (int i = 0; i < 2; i++)
         if (world->nodes[i].session)
             progress += atomic_load(&world->nodes[i].session->lines.moved);
-    return progress;
+    if (!world->cards)
+        return progress;
+    struct wf_sim_cards_counts counts = wf_sim_cards_counts(world->cards); /* patterns are nobody's bytes */
+    return progress + counts.device_bytes + counts.host_bytes;
 }
 
 void model_bear(struct model_world *world, struct model_patience *patience)

@@ -34,8 +34,8 @@ struct scene {
 void open_scene(struct scene *scene, const char *key_file);
 /* A host with a device, and with one more setting ("name=value"); NULL: none. */
 void open_scene_with(struct scene *scene, const char *key_file, bool device, const char *setting);
-/* A host with a device, and a card that writes to it. */
-void open_scene_with_cards(struct scene *scene);
+/* A host with a device, and a card that writes to it, but for some of the fragments. */
+void open_scene_with_cards(struct scene *scene, uint32_t host_percent);
 void close_scene(struct scene *scene);
 /* Lets the host and the network go on for `ns`. */
 void pass(struct scene *scene, int64_t ns);
@@ -54,6 +54,8 @@ void hear(struct scene *scene, int fd, struct wf_setup *setup);
 
 /* HELLO and GREETING like any peer; fills what the host answers. */
 void introduce(struct scene *scene, struct wf_hello *answer);
+/* The same of a peer that has not these features. */
+void introduce_without(struct scene *scene, uint64_t features, struct wf_hello *answer);
 /* GREETING behind HELLO, and the host's. */
 void greet(struct scene *scene, int fd);
 /* JOIN of channel 0 of `channels`, up to the host's CHALLENGE; the proof that it wants. */

@@ -6,13 +6,14 @@
 #include "core/calls/context.h"
 #include "core/calls/peer.h"
 #include "stranger.h"
+#include "wire/pattern.h"
 
 #define STRAND 0u /* towards domain 0 of the host, which accepts */
 #define CHANNEL (WF_CLASSES + STRAND)
 #define CAPACITY 4096
 #define LARGE (1 << 20)
 
-/* A host whose device 0 has an inlet, and a session of one express channel with it. */
+/* A host whose device 0 has an inlet, and a session of one express channel with it, of a peer without some features. */
 struct house {
     struct scene scene;
     struct wf_hello hello;
@@ -21,13 +22,13 @@ struct house {
     int fd;
 };
 
-static void open_house(struct house *house, bool cards)
+static void open_house_of(struct house *house, bool cards, uint32_t host_percent, uint64_t features)
 {
     struct weft_registration *registration;
     struct wf_setup proof;
     struct scene *scene = &house->scene;
     if (cards)
-        open_scene_with_cards(scene);
+        open_scene_with_cards(scene, host_percent);
     else
         open_scene_with(scene, NULL, true, NULL);
     void *memory = wf_sim_memory_take(scene->memory, 0, CAPACITY);
@@ -35,11 +36,16 @@ static void open_house(struct house *house, bool cards)
     weft_deregister(registration);
     wf_sim_memory_give(scene->memory, memory);
     assert_int_equal(weft_endpoint_create(scene->host, 0, &house->endpoint, NULL), 0);
-    introduce(scene, &house->hello);
+    introduce_without(scene, features, &house->hello);
     house->fd = join(scene, &house->hello, 1, &proof);
     say(scene, house->fd, &proof);
     pass(scene, WF_NS_PER_S / 10);
     assert_int_equal(weft_accept(scene->host, 0, &house->peer, NULL), 0);
+}
+
+static void open_house(struct house *house, bool cards)
+{
+    open_house_of(house, cards, 0, 0);
 }
 
 static void close_house(struct house *house)
@@ -203,6 +209,67 @@ static void say_detached(struct house *house, int fd, struct wf_frame frame, uin
     send_bytes(&house->scene, fd, bytes, sizeof bytes);
 }
 
+/* A device channel, and the pattern of its payload stream, `wrong` or not. */
+static void open_channel(struct house *house, uint32_t incarnation, bool wrong, int *payload, int *headers)
+{
+    static uint8_t pattern[WF_PATTERN_BYTES];
+    *payload = come(house, join_of(WF_CHANNEL_PAYLOAD, incarnation));
+    *headers = come(house, join_of(WF_CHANNEL_DEVICE, incarnation));
+    say_frame(&house->scene, *headers, (struct wf_frame){.type = WF_TRIAL}, 0);
+    wf_pattern_fill(house->hello.session, CHANNEL, incarnation, pattern);
+    pattern[WF_PATTERN_BYTES - 1] ^= wrong;
+    for (size_t at = 0; at < sizeof pattern; at += 1024)
+        send_bytes(&house->scene, *payload, pattern + at, 1024);
+    pass(&house->scene, WF_NS_PER_S / 10);
+}
+
+/* The trial ends badly: with these words among the fallbacks. */
+static void fails_its_trial(struct house *house, bool wrong, const char *words)
+{
+    struct wf_setup answer;
+    struct wf_join again = join_of(WF_CHANNEL_PAYLOAD, 3);
+    uint8_t byte;
+    int payload, headers;
+    open_channel(house, 2, wrong, &payload, &headers);
+    assert_int_equal(receive_bytes(&house->scene, payload, &byte, 1), 0); /* the channel is lost, */
+    assert_int_equal(weft_peer_status(house->peer, NULL), 0);             /* not the peer */
+    assert_non_null(strstr(weft_context_fallbacks(house->scene.host), "devmem: GPU 0 is staged on "));
+    assert_non_null(strstr(weft_context_fallbacks(house->scene.host), words));
+    int fd = call(&house->scene);
+    assert_true(ask(house, fd, &again, &answer)); /* and comes no more */
+    assert_int_equal(answer.type, WF_SETUP_DENY);
+    assert_int_equal(answer.deny.reason, WF_DENY_LIMIT);
+    hang_up(&house->scene, fd);
+    hang_up(&house->scene, payload);
+    hang_up(&house->scene, headers);
+    close_house(house);
+}
+
+static void a_pattern_that_is_another_one(void **state)
+{
+    (void)state;
+    struct house house;
+    open_house(&house, true);
+    fails_its_trial(&house, true, ": of a trial the card has brought wrong bytes");
+}
+
+static void a_pattern_that_stays_in_host_memory(void **state)
+{
+    (void)state;
+    struct house house;
+    open_house_of(&house, true, 100, 0);
+    fails_its_trial(&house, false, ": of a trial the card has put nothing into its memory");
+}
+
+static void a_pattern_that_cannot_be_read_back(void **state)
+{
+    (void)state;
+    struct house house;
+    open_house(&house, true);
+    wf_sim_memory_fail_percent(house.scene.memory, 0, 100);
+    fails_its_trial(&house, false, ": what the card has put into its memory could not be read back");
+}
+
 /* The first bytes of a message come on a device channel; its receive is for host memory. */
 static void payload_for_host_memory(void **state)
 {
@@ -211,16 +278,17 @@ static void payload_for_host_memory(void **state)
     struct weft_connection *connection;
     struct weft_request *request;
     uint8_t memory[64] = {0}, bytes[64];
+    int payload, headers;
     memset(bytes, 0xEE, sizeof bytes);
     open_house(&house, true);
-    int payload = come(&house, join_of(WF_CHANNEL_PAYLOAD, 2)), headers = come(&house, join_of(WF_CHANNEL_DEVICE, 2));
+    open_channel(&house, 2, false, &payload, &headers);
     say_frame(&house.scene, house.fd, (struct wf_frame){.type = WF_OPEN, .conn = 1, .offset = 1024}, 0);
     pass(&house.scene, WF_NS_PER_S / 10);
     assert_int_equal(weft_connection_accept(house.endpoint, house.peer, WEFT_ANY_ENDPOINT, 0, &connection, NULL), 0);
     assert_int_equal(weft_recv(connection, memory, sizeof memory, 1, NULL, &request), 0);
     struct wf_frame frame = {
         .type = WF_DATA, .flags = WF_FLAG_TAGGED, .conn = 1, .msg = 1, .key = 1, .total = 64, .length = 64};
-    say_detached(&house, headers, frame, 0);
+    say_detached(&house, headers, frame, WF_PATTERN_BYTES);
     send_bytes(&house.scene, payload, bytes, sizeof bytes);
     pass(&house.scene, WF_NS_PER_S / 10);
     assert_int_equal(weft_peer_status(house.peer, NULL), -EPROTO);
@@ -234,13 +302,13 @@ static void payload_for_host_memory(void **state)
     close_house(&house);
 }
 
-/* Stale bytes are drained, but no more of them than a chunk. */
+/* Stale bytes are drained, but no more of them than a chunk. The peer is an older one, which sends no pattern. */
 static void payload_without_end(void **state)
 {
     (void)state;
     struct house house;
     static uint8_t bytes[65536];
-    open_house(&house, true);
+    open_house_of(&house, true, 0, WF_FEATURE_TRIAL);
     int payload = come(&house, join_of(WF_CHANNEL_PAYLOAD, 2)), headers = come(&house, join_of(WF_CHANNEL_DEVICE, 2));
     say_frame(&house.scene, house.fd, (struct wf_frame){.type = WF_OPEN, .conn = 1, .offset = 1024}, 0);
     say_frame(&house.scene, house.fd, (struct wf_frame){.type = WF_CLOSE, .conn = 1, .msg = 1}, 0);
@@ -300,9 +368,15 @@ static void grants_with_domains(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(joins_that_do_not_fit), cmocka_unit_test(a_host_without_cards),
-        cmocka_unit_test(parked_for_nobody),     cmocka_unit_test(payload_for_host_memory),
-        cmocka_unit_test(payload_without_end),   cmocka_unit_test(grants_with_domains),
+        cmocka_unit_test(joins_that_do_not_fit),
+        cmocka_unit_test(a_host_without_cards),
+        cmocka_unit_test(parked_for_nobody),
+        cmocka_unit_test(payload_for_host_memory),
+        cmocka_unit_test(payload_without_end),
+        cmocka_unit_test(grants_with_domains),
+        cmocka_unit_test(a_pattern_that_is_another_one),
+        cmocka_unit_test(a_pattern_that_stays_in_host_memory),
+        cmocka_unit_test(a_pattern_that_cannot_be_read_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

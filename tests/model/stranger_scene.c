@@ -13,19 +13,22 @@ void open_scene(struct scene *scene, const char *key_file)
     open_scene_with(scene, key_file, false, NULL);
 }
 
-static void open_host(struct scene *scene, const char *key_file, bool device, bool cards, const char *setting);
+static void open_host(struct scene *scene, const char *key_file, bool device, const struct wf_sim_cards_options *cards,
+                      const char *setting);
 
 void open_scene_with(struct scene *scene, const char *key_file, bool device, const char *setting)
 {
-    open_host(scene, key_file, device, false, setting);
+    open_host(scene, key_file, device, NULL, setting);
 }
 
-void open_scene_with_cards(struct scene *scene)
+void open_scene_with_cards(struct scene *scene, uint32_t host_percent)
 {
-    open_host(scene, NULL, true, true, "crc=off");
+    const struct wf_sim_cards_options cards = {.buffers = 64, .buffer_bytes = 4096, .host_percent = host_percent};
+    open_host(scene, NULL, true, &cards, "crc=off");
 }
 
-static void open_host(struct scene *scene, const char *key_file, bool device, bool cards, const char *setting)
+static void open_host(struct scene *scene, const char *key_file, bool device, const struct wf_sim_cards_options *cards,
+                      const char *setting)
 {
     static struct wf_config config; /* large */
     struct wf_status status;
@@ -43,8 +46,7 @@ static void open_host(struct scene *scene, const char *key_file, bool device, bo
         environment.memory = &wf_memory_sim;
         environment.memory_host = scene->memory;
     }
-    struct wf_sim_cards_options usual = {.buffers = 64, .buffer_bytes = 4096};
-    scene->cards = cards ? wf_sim_cards_create(scene->sim, scene->memory, &usual) : NULL;
+    scene->cards = cards ? wf_sim_cards_create(scene->sim, scene->memory, cards) : NULL;
     if (cards) {
         assert_non_null(scene->cards);
         environment.cards = &wf_cards_sim;
@@ -195,9 +197,15 @@ void hear(struct scene *scene, int fd, struct wf_setup *setup)
 /* HELLO and GREETING like any peer; fills what the host answers. */
 void introduce(struct scene *scene, struct wf_hello *answer)
 {
+    introduce_without(scene, 0, answer);
+}
+
+void introduce_without(struct scene *scene, uint64_t features, struct wf_hello *answer)
+{
     struct wf_setup setup = {.type = WF_SETUP_HELLO};
     int fd = call(scene);
     wf_session_hello(&scene->host->sessions, NULL, &setup.hello);
+    setup.hello.features &= ~features;
     say(scene, fd, &setup);
     hear(scene, fd, &setup);
     assert_int_equal(setup.type, WF_SETUP_HELLO);

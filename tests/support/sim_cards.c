@@ -29,7 +29,7 @@ struct sim_inlet {
     uint8_t *base;
     uint32_t free_count, next_token;
     int streams, rules; /* led to it now, and ever */
-    bool by_port;
+    bool by_port, wrong;
     struct sim_buffer *buffers;
 };
 
@@ -100,6 +100,7 @@ static int open_inlet(void *host, const struct wf_card_way *way, struct wf_inlet
                               .base = base,
                               .free_count = options->buffers,
                               .by_port = by_port,
+                              .wrong = options->wrong && options->wrong(options->context, way->interface, way->device),
                               .buffers = buffers};
     *inlet = (struct wf_inlet){
         .handle = the, .base = base, .bytes = bytes, .by_port = by_port, .buffer_bytes = options->buffer_bytes};
@@ -158,6 +159,7 @@ static int steer(void *host, struct wf_inlet *inlet, int fd, void **rule, struct
         return wf_fail(status, -ENOSPC, "this simulated card has no more rules");
     the->rules += 1;
     socket->inlet = *rule = inlet->handle;
+    socket->led_from = socket->in.arrived;
     socket->inlet->streams += 1;
     cards->counts.streams += 1;
     if (inlet->by_port) {
@@ -277,6 +279,8 @@ static size_t bring(struct reading *reading, size_t most)
         return 0;
     struct devmem_fragment fragment = {.bytes = (uint32_t)n};
     if (!in_host) {
+        if (inlet->wrong)
+            base[sim_below(cards->sim, (uint64_t)n)] ^= 1;
         fragment.offset = (uint64_t)at * cards->options.buffer_bytes;
         fragment.token = inlet->next_token++;
         inlet->buffers[at] = (struct sim_buffer){socket, fragment.token};
@@ -300,8 +304,9 @@ int64_t sim_cards_read(struct sim_socket *socket, struct wf_op *op, size_t bytes
     if (!socket->inlet || there == 0)
         return sim_read(socket, op->iov, bytes);
     struct wf_sim_cards *cards = socket->inlet->cards;
-    if (sim_chance(cards->sim, cards->options.plain_percent)) {
-        int64_t n = sim_read(socket, op->iov, bytes);
+    uint64_t before = socket->in.read < socket->led_from ? socket->led_from - socket->in.read : 0;
+    if (before > 0 || sim_chance(cards->sim, cards->options.plain_percent)) {
+        int64_t n = sim_read(socket, op->iov, before > 0 && before < bytes ? before : bytes);
         cards->counts.host_bytes += n > 0 ? (uint64_t)n : 0;
         return n;
     }

@@ -3,6 +3,8 @@
  * there, as core/cards/cards.h wants them: each fragment in a buffer somewhere in the inlet, filled or not, with a
  * token, and between them bytes that stay in host memory. An inlet without free buffers brings nothing.
  *
+ * What came to a stream before it was led to the inlet is ordinary bytes.
+ *
  * Where an inlet is `by_port`, all streams to the address and port of one that is led there are led there, too.
  *
  * A library that breaks the rules ends the process: such a stream that it has read or reads ordinarily, a token given
@@ -25,7 +27,8 @@ struct wf_sim_cards_options {
     uint32_t plain_percent;         /* receives that bring ordinary bytes, without a word of fragments */
     int rules;                      /* streams that may ever be led to an inlet; 0: all */
     uint32_t no_loans_percent;      /* registrations that a card does not take */
-    bool (*by_port)(void *context, const char *interface);         /* whose cards lead no single stream; NULL: none */
+    bool (*wrong)(void *context, const char *interface, int device); /* which write wrong bytes to it; NULL: none */
+    bool (*by_port)(void *context, const char *interface);           /* whose cards lead no single stream; NULL: none */
     bool (*has)(void *context, const char *interface, int device); /* NULL: every card has an inlet for every device */
     void *context;
 };

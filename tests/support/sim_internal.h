@@ -68,6 +68,7 @@ struct sim_inlet;
 struct sim_socket {
     struct wf_sim *sim;
     struct sim_inlet *inlet; /* that its payload is led to; NULL: none */
+    uint64_t led_from;       /* bytes of it that had come before */
     int fd;
     enum sim_state state;
     struct sockaddr_storage local, remote;

@@ -10,6 +10,7 @@
 #include "core/channel/ops.h"
 #include "core/channel/payload.h"
 #include "core/channel/state.h"
+#include "wire/pattern.h"
 
 #define PER_CLASS 2
 #define STRAND 1u /* towards the dialer, which the scene is */
@@ -33,7 +34,9 @@ static struct {
     uint32_t next_token;
     bool unwanted;
     int finished, lost, code, unsteered, closed;
-    uint32_t given; /* tokens */
+    int patterns, parts; /* taken: to their ends, and before */
+    bool judging;        /* a pattern is not known to be right at once */
+    uint32_t given;      /* tokens */
     struct wf_landing *landing;
 } the;
 
@@ -43,7 +46,8 @@ static struct wf_inbound *const inbound = (struct wf_inbound *)&the.scene; /* a 
 
 static int take_frame(struct wf_channel *channel, const struct wf_frame *frame)
 {
-    (void)frame;
+    if (frame->type == WF_TRIAL)
+        return wf_payload_await_pattern(channel);
     if (!the.unwanted)
         wf_rx_claim(&channel->rx, inbound);
     return 0;
@@ -65,6 +69,19 @@ static int land_part(struct wf_channel *channel)
     return 0;
 }
 
+static int take_pattern(struct wf_channel *channel, bool all)
+{
+    int result = 0;
+    the.patterns += all;
+    the.parts += !all;
+    the.landing = wf_payload_land(channel->payload, &result);
+    if (the.judging)
+        wf_channel_hold(channel, true);
+    else if (all)
+        wf_payload_passed(channel->payload);
+    return result;
+}
+
 static void worked_through(struct wf_channel *channel)
 {
     (void)channel;
@@ -81,6 +98,7 @@ static void lost(struct wf_channel *channel, int code, const char *doing)
 static const struct wf_channel_ops channel_ops = {.take_frame = take_frame,
                                                   .finish_payload = finish_payload,
                                                   .land_part = land_part,
+                                                  .take_pattern = take_pattern,
                                                   .worked_through = worked_through,
                                                   .lost = lost};
 
@@ -229,6 +247,15 @@ static void bring_header(const struct wf_frame *frame, uint64_t position)
     end(op, WF_DETACHED_BYTES);
 }
 
+static void bring_trial(void)
+{
+    struct wf_op *op = posted();
+    struct wf_frame frame = {.type = WF_TRIAL, .data_off = WF_FRAME_BYTES};
+    assert_int_equal(op->fd, HEADERS_FD);
+    wf_frame_encode(&frame, op->iov[0].iov_base);
+    end(op, WF_FRAME_BYTES);
+}
+
 /* Bytes of the payload stream: in so many buffers of the inlet, or in host memory. */
 static void bring(uint32_t bytes, bool in_host)
 {
@@ -310,6 +337,102 @@ static void test_what_nobody_wants_goes_back_at_once(void **state)
     bring(BUFFER, false);
     assert_int_equal(the.given, 2);
     assert_int_equal(the.finished, 1);
+}
+
+/* --- the pattern before all --- */
+
+static void test_a_pattern_before_the_first_header(void **state)
+{
+    (void)state;
+    the.scene->terms.features |= WF_FEATURE_TRIAL;
+    begin(&the.inlet);
+    bring_trial();
+    bring(WF_PATTERN_BYTES - BUFFER, false);
+    assert_int_equal(the.patterns, 0);
+    bring(BUFFER, false);
+    assert_int_equal(the.patterns, 1);
+    assert_int_equal(the.finished, 0); /* it is nobody's payload, */
+    assert_int_equal(the.inlet.device_bytes, 0);
+    assert_int_equal(the.channel->rx.disposed, 0);
+    assert_int_equal(the.payload->trial.device_bytes, WF_PATTERN_BYTES);
+    drop(the.landing);
+    struct wf_frame frame = data_frame(0, BUFFER);
+    bring_header(&frame, WF_PATTERN_BYTES); /* but its bytes count */
+    bring(BUFFER, false);
+    assert_int_equal(the.finished, 1);
+    drop(the.landing);
+    assert_int_equal(the.lost, 0);
+}
+
+static void test_what_a_pattern_takes_of_a_small_inlet(void **state)
+{
+    (void)state;
+    the.scene->terms.features |= WF_FEATURE_TRIAL;
+    the.inlet.streams = BUFFERS / WF_PAYLOAD_POOL_PART; /* each has a buffer */
+    begin(&the.inlet);
+    bring_trial();
+    bring(BUFFER, false);
+    assert_int_equal(the.parts, 1);
+    drop(the.landing);
+    assert_int_equal(the.given, 1); /* before it has all come */
+    assert_int_equal(the.patterns, 0);
+}
+
+static void test_nothing_is_read_before_the_pattern_is_found_right(void **state)
+{
+    (void)state;
+    the.scene->terms.features |= WF_FEATURE_TRIAL;
+    the.judging = true;
+    begin(&the.inlet);
+    bring_trial();
+    int posted_before = the.scene->engines[0]->posted_count;
+    bring(WF_PATTERN_BYTES, false);
+    wf_channel_resume(the.channel); /* something else has happened */
+    assert_true(the.channel->rx.held);
+    assert_int_equal(the.scene->engines[0]->posted_count, posted_before);
+    drop(the.landing);
+    wf_payload_passed(the.payload);
+    wf_channel_resume(the.channel);
+    assert_false(the.channel->rx.held);
+    assert_int_equal(posted()->fd, HEADERS_FD);
+    assert_int_equal(the.lost, 0);
+}
+
+static void test_payload_before_the_pattern(void **state)
+{
+    (void)state;
+    the.scene->terms.features |= WF_FEATURE_TRIAL;
+    begin(&the.inlet);
+    struct wf_frame frame = data_frame(0, BUFFER);
+    bring_header(&frame, 0);
+    assert_int_equal(the.lost, 1);
+    assert_int_equal(the.code, -EPROTO);
+}
+
+static void test_a_pattern_that_was_not_agreed(void **state)
+{
+    (void)state;
+    begin(&the.inlet);
+    bring_trial();
+    assert_int_equal(the.lost, 1);
+    assert_int_equal(the.code, -EPROTO);
+}
+
+static void test_no_two_incarnations_have_the_same_pattern(void **state)
+{
+    static uint8_t a[WF_PATTERN_BYTES], b[WF_PATTERN_BYTES];
+    (void)state;
+    wf_pattern_fill(9, 3, 1, a);
+    wf_pattern_fill(9, 3, 1, b);
+    assert_memory_equal(a, b, sizeof a);
+    for (int i = 0; i < 3; i++) {
+        wf_pattern_fill(9 + (i == 0), 3 + (i == 1), 1 + (i == 2), b);
+        for (uint32_t at = 0; at < WF_PATTERN_BYTES; at += 512)
+            assert_memory_not_equal(a + at, b + at, 512);
+    }
+    for (uint32_t at = 512; at < WF_PATTERN_BYTES; at += 512) /* nor are two parts alike */
+        assert_memory_not_equal(a, a + at, 512);
+    the.unsteered = 1; /* there was no rule */
 }
 
 /* --- what a peer may not say --- */
@@ -455,6 +578,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_headers_and_payload_in_turn),
         TEST(test_what_nobody_wants_goes_back_at_once),
+        TEST(test_a_pattern_before_the_first_header),
+        TEST(test_what_a_pattern_takes_of_a_small_inlet),
+        TEST(test_nothing_is_read_before_the_pattern_is_found_right),
+        TEST(test_payload_before_the_pattern),
+        TEST(test_a_pattern_that_was_not_agreed),
+        TEST(test_no_two_incarnations_have_the_same_pattern),
         TEST(test_a_payload_elsewhere),
         TEST(test_more_than_a_chunk),
         TEST(test_a_sum_of_what_is_not_here),

@@ -100,7 +100,7 @@ static struct wf_frame sample(uint8_t type)
 }
 
 static const uint8_t types[] = {WF_DATA,   WF_OFFER, WF_GRANT, WF_READ,   WF_REFUSE, WF_OPEN, WF_OPENED, WF_CLOSE,
-                                WF_CLOSED, WF_DOWN,  WF_STATE, WF_CREDIT, WF_PING,   WF_PONG, WF_BYE};
+                                WF_CLOSED, WF_DOWN,  WF_STATE, WF_CREDIT, WF_PING,   WF_PONG, WF_BYE,    WF_TRIAL};
 #define TYPE_COUNT (sizeof(types) / sizeof(types[0]))
 
 /* The layout is the contract with every other build of the library: written out byte by byte. */
@@ -147,9 +147,9 @@ static void every_type_comes_back(void **state)
 static void unknown_types(void **state)
 {
     static const char *const names[256] = {
-        [1] = "DATA",   [2] = "OFFER",   [3] = "GRANT", [4] = "READ",   [5] = "REFUSE",
-        [6] = "OPEN",   [7] = "OPENED",  [8] = "CLOSE", [9] = "CLOSED", [10] = "DOWN",
-        [16] = "STATE", [17] = "CREDIT", [18] = "PING", [19] = "PONG",  [20] = "BYE",
+        [1] = "DATA",   [2] = "OFFER", [3] = "GRANT",  [4] = "READ",   [5] = "REFUSE", [6] = "OPEN",
+        [7] = "OPENED", [8] = "CLOSE", [9] = "CLOSED", [10] = "DOWN",  [16] = "STATE", [17] = "CREDIT",
+        [18] = "PING",  [19] = "PONG", [20] = "BYE",   [21] = "TRIAL",
     };
 
     (void)state;

@@ -49,6 +49,7 @@ static const struct kind kinds[] = {
     [WF_PING] = {"PING", 0},
     [WF_PONG] = {"PONG", 0},
     [WF_BYE] = {"BYE", 0},
+    [WF_TRIAL] = {"TRIAL", 0},
 };
 
 #define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))

@@ -31,6 +31,7 @@ enum wf_frame_type {
     WF_PING = 18,   /* msg = a number */
     WF_PONG = 19,   /* msg = the number of the PING */
     WF_BYE = 20,    /* key = reason (0: done; else negative errno as u64) */
+    WF_TRIAL = 21,  /* the pattern that the payload stream begins with comes (pattern.h) */
 };
 
 enum wf_frame_flag {

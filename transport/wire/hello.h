@@ -85,6 +85,7 @@ struct wf_limits {
 #define WF_FEATURE_MATCHING 8u /* says when a TAGGED message has landed (WF_BASE_LANDED); takes NOTEs of no operation */
 #define WF_FEATURE_CLASSES 16u /* takes JOINs and OPENs of traffic classes above 0 */
 #define WF_FEATURE_DEVICE 32u  /* takes JOINs of device channels, and GRANTs that name a domain */
+#define WF_FEATURE_TRIAL 64u   /* its payload streams begin with a pattern (pattern.h), and so do those that it takes */
 
 struct wf_hello {
     uint16_t version_min, version_max;

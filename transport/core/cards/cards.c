@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define TRIAL_BYTES (UINT64_C(16) << 20)
@@ -117,14 +118,21 @@ bool wf_cards_reach(const struct wf_cards *cards, int device)
     return false;
 }
 
-static void leave(struct wf_cards *cards, struct wf_inlet *inlet, uint64_t device_bytes, uint64_t all)
+void wf_cards_leave(struct wf_cards *cards, struct wf_inlet *inlet, const char *why)
 {
-    if (atomic_exchange(&inlet->left, true))
-        return;
-    wf_world_fallback(cards->world,
-                      "devmem: GPU %d is staged on %s: the card has put only %" PRIu64 " %% of %" PRIu64
-                      " MiB into its memory, and left the rest in host memory",
-                      inlet->device, cards->interfaces[inlet->rail], device_bytes * 100 / all, all >> 20);
+    if (!atomic_exchange(&inlet->left, true))
+        wf_world_fallback(cards->world, "devmem: GPU %d is staged on %s: %s", inlet->device,
+                          cards->interfaces[inlet->rail], why);
+}
+
+static void leave_slow(struct wf_cards *cards, struct wf_inlet *inlet, uint64_t device_bytes, uint64_t all)
+{
+    char why[160];
+    snprintf(why, sizeof why,
+             "the card has put only %" PRIu64 " %% of %" PRIu64
+             " MiB into its memory, and left the rest in host memory",
+             device_bytes * 100 / all, all >> 20);
+    wf_cards_leave(cards, inlet, why);
 }
 
 int wf_cards_came(struct wf_cards *cards, struct wf_inlet *inlet, uint64_t device_bytes, uint64_t host_bytes,
@@ -134,7 +142,7 @@ int wf_cards_came(struct wf_cards *cards, struct wf_inlet *inlet, uint64_t devic
     uint64_t host = atomic_fetch_add(&inlet->host_bytes, host_bytes) + host_bytes;
     atomic_fetch_add(&inlet->held, fragments);
     if (device < host && device + host >= cards->trial_bytes)
-        leave(cards, inlet, device, device + host);
+        leave_slow(cards, inlet, device, device + host);
     return atomic_load(&inlet->left) ? -EOPNOTSUPP : 0;
 }
 

@@ -31,8 +31,8 @@ struct wf_inlet {
     _Atomic uint32_t held;    /* buffers that fragments are in, of all streams */
     /* Payload that has come on its streams: as fragments of it, and in host memory. */
     _Atomic uint64_t device_bytes, host_bytes;
-    /* An inlet whose card leaves most of the payload in host memory costs more than staging: no stream is led to it any
-     * more. */
+    /* An inlet whose card leaves most of the payload in host memory costs more than staging, and one that did not bring
+     * the pattern of a stream is not to be trusted: no stream is led to it any more. */
     _Atomic bool left;
 };
 
@@ -112,6 +112,8 @@ bool wf_cards_reach(const struct wf_cards *cards, int device);
  * lock. */
 int wf_cards_came(struct wf_cards *cards, struct wf_inlet *inlet, uint64_t device_bytes, uint64_t host_bytes,
                   uint32_t fragments);
+/* What the card does with it is not right: no stream is led to the inlet any more, and the fallbacks say why. */
+void wf_cards_leave(struct wf_cards *cards, struct wf_inlet *inlet, const char *why);
 /* So many of its fragments are the card's again. */
 void wf_cards_gave_back(struct wf_inlet *inlet, uint32_t fragments);
 

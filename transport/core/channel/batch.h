@@ -19,6 +19,8 @@ static inline bool wf_batch_has_room(const struct wf_channel *channel)
 void wf_batch_add(struct wf_channel *channel, struct wf_frame *frame, const struct wf_outbound *outbound);
 /* The same of a frame that is counted, and kept until the peer has disposed of it; the window is open. */
 void wf_batch_add_sequenced(struct wf_channel *channel, struct wf_frame *frame, struct wf_outbound *outbound);
+/* Adds the pattern that the payload stream begins with, and the frame that says so. */
+void wf_batch_add_pattern(struct wf_channel *channel);
 /* Fills STATE: the frames that this side has disposed of, and the window that it grants. */
 void wf_batch_state_frame(struct wf_channel *channel, struct wf_frame *frame);
 /* The messages of the last batch are no longer referred to by the kernel. Session lock held. */

@@ -34,6 +34,9 @@ struct wf_channel_ops {
     void (*finish_payload)(struct wf_channel *channel);
     /* What has come of the payload as fragments begins to be copied, and more of it is to come. 0 or -ENOMEM. */
     int (*land_part)(struct wf_channel *channel);
+    /* The same of the pattern that the payload stream begins with; `all`: nothing more of it is to come. May set
+     * rx.held, as long as it is not known to be right. 0; negative: it is not, or -ENOMEM. */
+    int (*take_pattern)(struct wf_channel *channel, bool all);
     /* The half lets go of its claim and of its slot: the rest of the payload goes to the sink. */
     void (*drop_claim)(struct wf_channel *channel);
     /* A receive has been worked through. May drop the lock. */

@@ -6,6 +6,7 @@
 
 #include "core/channel/lines.h"
 #include "core/ground/counter.h"
+#include "wire/pattern.h"
 
 #define CHUNKS_BEHIND 4 /* in host memory, on their way to a device */
 
@@ -19,9 +20,29 @@ static int make_intake(struct wf_payload *payload, const struct wf_inlet *inlet)
                                            .fragments_max = (uint32_t)(inlet->bytes / inlet->buffer_bytes) +
                                                             WF_LANDING_PIECES + WF_CONTROL_FRAGMENTS,
                                            .chunks_max = 2};
-    payload->scratch =
-        malloc(payload->lines->guard->world->tuning.chunk); /* pages that no card needs are not touched */
+    uint32_t chunk = payload->lines->guard->world->tuning.chunk;
+    payload->scratch = malloc(chunk > WF_PATTERN_BYTES ? chunk : WF_PATTERN_BYTES); /* seldom touched */
     return payload->scratch ? wf_devmem_intake_create(&setup, &payload->intake, NULL) : -ENOMEM;
+}
+
+static int make_trial(struct wf_payload *payload, const struct wf_join *join)
+{
+    struct wf_payload_trial *trial = &payload->trial;
+    if (!(payload->lines->terms->features & WF_FEATURE_TRIAL))
+        return 0;
+    trial->pattern = malloc(WF_PATTERN_BYTES);
+    trial->back = payload->incoming ? calloc(1, WF_PATTERN_BYTES) : NULL;
+    if (!trial->pattern || (payload->incoming && !trial->back))
+        return -ENOMEM;
+    wf_pattern_fill(join->session, join->channel, join->incarnation, trial->pattern);
+    return 0;
+}
+
+static void free_trial(struct wf_payload_trial *trial)
+{
+    free(trial->pattern);
+    free(trial->back);
+    trial->pattern = trial->back = NULL;
 }
 
 struct wf_payload *wf_payload_create(struct wf_lines *lines, struct wf_cards *cards, const struct wf_join *join, int fd,
@@ -31,7 +52,10 @@ struct wf_payload *wf_payload_create(struct wf_lines *lines, struct wf_cards *ca
     if (!payload)
         return NULL;
     payload->lines = lines;
-    if (inlet && make_intake(payload, inlet) < 0) {
+    payload->incoming = inlet != NULL;
+    if ((inlet && make_intake(payload, inlet) < 0) || make_trial(payload, join) < 0) {
+        wf_devmem_intake_destroy(payload->intake);
+        free_trial(&payload->trial);
         free(payload->scratch);
         free(payload);
         return NULL;
@@ -46,7 +70,6 @@ struct wf_payload *wf_payload_create(struct wf_lines *lines, struct wf_cards *ca
     payload->fd = fd;
     payload->inlet = inlet;
     payload->rule = rule;
-    payload->incoming = inlet != NULL;
     payload->control = (struct wf_control){.bytes = payload->control_room, .room = sizeof payload->control_room};
     payload->holds = 1;
     return payload;
@@ -108,6 +131,7 @@ static void destroy(struct wf_payload *payload)
     while ((link = wf_list_pop_front(&payload->spare)))
         free(WF_CONTAINER(link, struct wf_landing, link));
     wf_devmem_intake_destroy(payload->intake);
+    free_trial(&payload->trial);
     free(payload->scratch);
     free(payload);
 }
@@ -134,6 +158,22 @@ int wf_payload_expect(struct wf_payload *payload, uint64_t position, const struc
 {
     struct wf_devmem_chunk chunk = {.position = position, .bytes = frame->length, .to = frame->offset + 1};
     return wf_devmem_intake_expect(payload->intake, &chunk, NULL);
+}
+
+int wf_payload_await_pattern(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    if (!wf_payload_is_on_trial(channel->payload) || !channel->payload->incoming)
+        return -EPROTO;
+    rx->frame = (struct wf_frame){.type = WF_DATA, .length = WF_PATTERN_BYTES};
+    rx->left = rx->frame.length;
+    rx->in_frame = true;
+    return wf_payload_expect(channel->payload, 0, &rx->frame);
+}
+
+void wf_payload_passed(struct wf_payload *payload)
+{
+    free_trial(&payload->trial);
 }
 
 void wf_payload_prepare(struct wf_channel *channel)
@@ -167,9 +207,12 @@ int wf_payload_take(struct wf_channel *channel, uint64_t bytes)
     held = wf_devmem_intake_held(intake) - held;
     payload->loose += room - wf_devmem_intake_room(intake);
     payload->loose_in_device += held;
-    result = wf_cards_came(payload->cards, payload->inlet, after.device_bytes - before.device_bytes,
-                           after.host_bytes - before.host_bytes, held);
-    if (!channel->rx.claim)
+    uint64_t device_bytes = after.device_bytes - before.device_bytes;
+    bool trial = wf_payload_is_on_trial(payload); /* whose bytes are nobody's */
+    payload->trial.device_bytes += trial ? (uint32_t)device_bytes : 0;
+    result = wf_cards_came(payload->cards, payload->inlet, trial ? 0 : device_bytes,
+                           trial ? 0 : after.host_bytes - before.host_bytes, held);
+    if (!channel->rx.claim && !trial)
         wf_payload_forget(payload);
     return result;
 }

@@ -43,6 +43,16 @@ struct wf_landing {
     struct wf_devmem_copy hosts[WF_LANDING_PIECES];
 };
 
+/* The pattern that a payload stream begins with, where both sides know it. What comes of it is read back from the
+ * inlet's memory and compared, before anything else is taken from the stream. */
+struct wf_payload_trial {
+    uint8_t *pattern;      /* NULL: there is none, or it is over */
+    uint8_t *back;         /* incoming: what was read back, in the order of the stream */
+    uint32_t device_bytes; /* that came as fragments */
+    bool came;             /* all of it has */
+    int result;            /* of reading it back */
+};
+
 /* Owner: session lock, but for what a half's token owns. */
 struct wf_payload {
     struct wf_link link; /* wf_lines.parked or wf_lines.spent */
@@ -53,6 +63,7 @@ struct wf_payload {
     bool incoming, started; /* attached to the engine of the half's worker */
     uint32_t holds;         /* of the channel, or `parked`, and of landings */
     uint64_t position;      /* bytes that have come, or that were given to batches; token of the half */
+    struct wf_payload_trial trial;
     /* incoming */
     struct wf_inlet *inlet;
     void *rule;
@@ -97,7 +108,18 @@ void wf_payloads_take_spent(struct wf_lines *lines, struct wf_list *spent);
 /* Closes them. Waits for the drivers of cards, so no lock is held. */
 void wf_payloads_close(struct wf_list *spent);
 
+/* Is the pattern still to be sent, or to be found right? */
+static inline bool wf_payload_is_on_trial(const struct wf_payload *payload)
+{
+    return payload && payload->trial.pattern && (payload->incoming || payload->position == 0);
+}
+
 /* --- the receive half; token and session lock held --- */
+
+/* TRIAL has come: the pattern comes next. 0; -EPROTO: not on this channel, or not now. */
+int wf_payload_await_pattern(struct wf_channel *channel);
+/* It has come as it was sent. */
+void wf_payload_passed(struct wf_payload *payload);
 
 /* A frame whose payload comes next. 0; -EBADMSG: the peer says that it begins where the stream is not. */
 int wf_payload_expect(struct wf_payload *payload, uint64_t position, const struct wf_frame *frame);

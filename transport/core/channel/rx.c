@@ -188,8 +188,9 @@ static int check_position(struct wf_channel *channel, const struct wf_frame *fra
     if (frame->type != WF_DATA || !channel->payload)
         return 0;
     /* The scratch has room for a chunk, also where the payload is only drained; no sum is made of fragments. */
-    if (frame->data_off != WF_DETACHED_BYTES || frame->length == 0 || !channel->payload->incoming ||
-        frame->length > channel->lines->guard->world->tuning.chunk || (frame->flags & WF_FLAG_CRC))
+    if (wf_payload_is_on_trial(channel->payload) || frame->data_off != WF_DETACHED_BYTES || frame->length == 0 ||
+        !channel->payload->incoming || frame->length > channel->lines->guard->world->tuning.chunk ||
+        (frame->flags & WF_FLAG_CRC))
         return -EPROTO;
     if (wf_frame_decode_position(channel->rx.buffer + channel->rx.start, &position) < 0)
         return damaged(channel, "a damaged position");
@@ -242,6 +243,8 @@ static int finish_payload(struct wf_channel *channel)
     struct wf_rx *rx = &channel->rx;
     bool good = !is_summed(rx) || rx->sum == rx->frame.payload_crc;
     rx->in_frame = false;
+    if (wf_payload_is_on_trial(channel->payload))
+        return channel->ops->take_pattern(channel, true);
     if (!good) {
         WF_REACHED("channel UP: damaged payload");
         channel->ops->drop_claim(channel);
@@ -270,6 +273,8 @@ static int parse(struct wf_channel *channel)
         if (rx->skip > 0 || rx->left > 0)
             return 0;
         int result = rx->in_frame ? finish_payload(channel) : 0;
+        if (rx->held)
+            return result;
         if (result == 0)
             result = next_header(channel);
         if (result <= 0)
@@ -344,8 +349,11 @@ static int take_fragments(struct wf_channel *channel, uint64_t bytes)
 {
     int result = wf_payload_take(channel, bytes);
     WF_REACHED_IF(result == -EOPNOTSUPP, "channel UP: its inlet is left");
-    if (result == 0 && channel->rx.claim && bytes < channel->rx.left && wf_payload_is_full(channel->payload))
+    bool full = result == 0 && bytes < channel->rx.left && wf_payload_is_full(channel->payload);
+    if (full && channel->rx.claim)
         result = channel->ops->land_part(channel);
+    else if (full && wf_payload_is_on_trial(channel->payload))
+        result = channel->ops->take_pattern(channel, false);
     if (result == 0 && channel->rx.claim && bytes < channel->rx.left && wf_payload_is_behind(channel->payload))
         wf_channel_hold(channel, true);
     return result;
@@ -413,6 +421,8 @@ static void received(struct wf_task *task)
     if (result > 0) {
         atomic_store_explicit(&lines->heard_ns, channel->rx.came_ns, memory_order_relaxed);
         wf_counter_add(&channel->heard, (uint64_t)result);
+        if (channel->payload && !channel->payload->incoming && wf_payload_is_on_trial(channel->payload))
+            wf_channel_tx_due(channel); /* the pattern waits for a sign of the peer */
     }
     digest(channel, result);
     wf_guard_batch(lines->guard, 0);
@@ -423,11 +433,11 @@ void wf_channel_resume(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;
     wf_guard_lock(channel->lines->guard);
-    bool waits = rx->held && !channel->kill;
+    bool waits = rx->held && !channel->kill && !wf_payload_is_on_trial(channel->payload);
     if (waits) {
         wf_channel_hold(channel, false);
-        bool behind = channel->payload && rx->claim; /* its place is known */
-        int broken = behind ? 0 : channel->ops->place_payload(channel);
+        bool placed = channel->payload && (rx->claim || !rx->in_frame); /* or there is nothing to place */
+        int broken = placed ? 0 : channel->ops->place_payload(channel);
         if (broken < 0)
             channel->ops->lost(channel, broken, "a frame that breaks the protocol");
     }

@@ -10,6 +10,7 @@
 #include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "wire/crc.h"
+#include "wire/pattern.h"
 
 #define PROMPT_NS 1000000.0
 
@@ -135,6 +136,16 @@ void wf_batch_state_frame(struct wf_channel *channel, struct wf_frame *frame)
     channel->tx.state_due = false;
     wf_channel_review(channel);
     wf_link_remove(&channel->rx.owing_link);
+}
+
+void wf_batch_add_pattern(struct wf_channel *channel)
+{
+    struct wf_payload *payload = channel->payload;
+    struct wf_frame frame = {.type = WF_TRIAL};
+    payload->binding = 0;
+    payload->iov[payload->iov_count++] = (struct iovec){payload->trial.pattern, WF_PATTERN_BYTES};
+    payload->position = WF_PATTERN_BYTES;
+    wf_batch_add(channel, &frame, NULL);
 }
 
 void wf_channel_release_batch(struct wf_channel *channel)

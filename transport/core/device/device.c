@@ -168,21 +168,25 @@ static struct wf_memory *open_memory(struct wf_devices *devices)
     return memory;
 }
 
+struct wf_device *wf_devices_used(const struct wf_devices *devices, int index)
+{
+    int count = atomic_load(&devices->used_count);
+    for (int i = 0; i < count; i++)
+        if (atomic_load(&devices->used[i])->index == index)
+            return atomic_load(&devices->used[i]);
+    return NULL;
+}
+
 int wf_devices_use(struct wf_devices *devices, int index, struct wf_device **out, struct wf_status *status)
 {
-    int count = atomic_load(&devices->used_count), result = 0;
-    struct wf_device *device = NULL;
-    for (int i = 0; i < count && !device; i++)
-        if (atomic_load(&devices->used[i])->index == index)
-            device = atomic_load(&devices->used[i]);
+    int result = 0;
+    struct wf_device *device = wf_devices_used(devices, index);
     if (device) {
         *out = device;
         return 0;
     }
     pthread_mutex_lock(&devices->lock);
-    for (int i = count; i < atomic_load(&devices->used_count) && !device; i++)
-        if (atomic_load(&devices->used[i])->index == index)
-            device = atomic_load(&devices->used[i]); /* another thread has made the device meanwhile */
+    device = wf_devices_used(devices, index); /* another thread may have made it meanwhile */
     struct wf_memory *memory = device ? NULL : open_memory(devices);
     if (!device && !memory)
         result = wf_fail(status, -ENODEV, "no GPU memory: %s",

@@ -82,6 +82,9 @@ void wf_devices_fini(struct wf_devices *devices);
 /* Makes a GPU ready, if it is not ready yet. May wait for the driver. 0, -ENODEV, -ENOMEM. */
 int wf_devices_use(struct wf_devices *devices, int index, struct wf_device **out, struct wf_status *status);
 
+/* The device, if it is in use; else NULL. Never waits. */
+struct wf_device *wf_devices_used(const struct wf_devices *devices, int index);
+
 /* Finds the device that has the memory [base, base + length), and makes it ready; NULL for host memory. May wait for
  * the driver when device memory, or this device, is used for the first time. 0, -EINVAL, -ENODEV, -ENOMEM. */
 int wf_devices_find(struct wf_devices *devices, const void *base, uint64_t length, struct wf_device **out,

@@ -23,6 +23,7 @@
 #include "core/session/small.h"
 #include "core/session/totals_in.h"
 #include "core/session/traffic.h"
+#include "core/session/trial.h"
 
 static struct wf_session *session_of(const struct weft_connection *connection)
 {
@@ -488,6 +489,7 @@ const struct wf_channel_ops wf_session_channel_ops = {
     .loan = wf_detached_loan,
     .detached_places = wf_detached_places,
     .land_part = wf_stage_in_land,
+    .take_pattern = wf_session_take_pattern,
     .released = wf_outbound_released,
     .lost = wf_channel_lost,
 };

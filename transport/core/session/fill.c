@@ -270,12 +270,24 @@ static bool sends_payload(const struct wf_channel *channel)
     return channel->strand >= 0 && channel->payload && !channel->payload->incoming;
 }
 
+static bool owes_pattern(const struct wf_channel *channel)
+{
+    return sends_payload(channel) && wf_payload_is_on_trial(channel->payload);
+}
+
+/* The peer has set its rule before it joins the channel. It may join after PROOF, so only its frames tell that. */
+static bool is_led(const struct wf_channel *channel)
+{
+    return atomic_load_explicit(&channel->heard, memory_order_relaxed) > 0;
+}
+
 static void fill_device(struct wf_channel *channel)
 {
     struct wf_session *session = wf_session_of(channel);
     struct wf_frame frame;
     uint64_t bytes = 0;
-    if (!sends_payload(channel))
+    if (!sends_payload(channel) || owes_pattern(channel) ||
+        channel->payload->iov_count > 0) /* the pattern goes alone */
         return;
     wf_channel_set_idle(channel, false); /* what it leaves is offered to others */
     while (wf_batch_has_room(channel) && bytes < session->guard.world->tuning.call) {
@@ -339,6 +351,8 @@ uint64_t wf_session_pairs(const struct wf_session *session, int group)
 
 static bool has_work(const struct wf_channel *channel)
 {
+    if (owes_pattern(channel))
+        return is_led(channel);
     if (channel->strand >= 0)
         return sends_payload(channel) && wf_detached_any(&wf_session_of(channel)->desk, channel);
     return wf_session_pairs(wf_session_of(channel), channel->group) >> channel->rail & 1;
@@ -378,6 +392,8 @@ bool wf_channel_fill(struct wf_channel *channel)
     while (wf_batch_has_room(channel) && next_total(channel, &frame))
         wf_batch_add(channel, &frame, NULL);
     bool up = session->guard.state == WF_SESSION_UP;
+    if (owes_pattern(channel) && is_led(channel))
+        wf_batch_add_pattern(channel);
     if (up && channel->kind == WF_CHANNEL_EXPRESS)
         fill_express(channel);
     else if (up && channel->kind == WF_CHANNEL_DEVICE)

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "core/channel/channel.h"
+#include "core/channel/payload.h"
 #include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
@@ -90,6 +91,8 @@ int wf_totals_take(struct wf_channel *channel, const struct wf_frame *frame)
         note_goodbye(session);
         wf_session_check_close(session);
         return 0;
+    case WF_TRIAL:
+        return wf_payload_await_pattern(channel);
     default:
         return -EPROTO;
     }
