@@ -27,7 +27,6 @@ static void note_rails(const struct bench_phase *phase, bool intra, struct bench
 {
     const struct weft_rail_stats *before = phase->before[intra], *after = phase->after[intra];
 
-    memset(&single->news, 0, sizeof single->news);
     bench_count_events(before, after, phase->rail_count[intra], &single->news);
     single->rail_count = phase->rail_count[intra];
     for (int i = 0; i < phase->rail_count[intra]; i++)
@@ -46,7 +45,9 @@ static int run_single(struct bench_phase *phase, struct bench_single *single, st
 
     if (result == 0)
         result = bench_phase_set_iters(phase, 1, status);
+    memset(&single->news, 0, sizeof single->news);
     phase->rail_count[intra] = bench_rails_now(phase->bed, intra, phase->before[intra]);
+    bench_direct_now(phase->bed, &phase->direct);
     if (result == 0)
         result = bench_phase_run(phase, &segment, status);
     /* TCP may resend bytes of this message after its send has ended: its count is read when both nodes are done. */
@@ -55,6 +56,7 @@ static int run_single(struct bench_phase *phase, struct bench_single *single, st
     if (result)
         return result;
     bench_rails_now(phase->bed, intra, phase->after[intra]);
+    bench_direct_since(phase->bed, &phase->direct, &single->news);
     note_flow(phase, single);
     note_rails(phase, intra, single);
     return 0;

@@ -117,6 +117,8 @@ void profile_sample(const struct profile *profile, size_t at, struct bench_sampl
     sample->wrong = sum->wrong;
     sample->cpu_s_per_gb = -1;
     sample->resent_bytes = sum->resent_bytes;
+    sample->path_send = sum->path_send;
+    sample->path_receive = sum->path_receive;
     sample->rail_count = sum->rail_count;
     for (int i = 0; i < sum->rail_count; i++)
         sample->rail_bytes[i] = sum->rail_bytes[i];

@@ -171,14 +171,19 @@ static int take_span(struct profile *profile, size_t at, const json_t *entry, st
     return profile_keep_span(profile, &span, status);
 }
 
-/* --- what came to node1 --- */
+/* --- what came to node1, and which way from and to its memory --- */
+
+static bool has_end(const struct bench_pair *pair, int node)
+{
+    return pair->src_node == node || pair->dst_node == node;
+}
 
 static json_t *make_sum(const struct profile *profile, size_t at)
 {
     const struct bench_bed *bed = profile->site->bed;
     struct bench_sample sample;
 
-    if (profile_pair(profile, &profile->configs[at])->dst_node != bed->node)
+    if (!has_end(profile_pair(profile, &profile->configs[at]), bed->node))
         return json_null();
     profile_sample(profile, at, &sample);
     return bench_sample_to_json(&sample, profile->plan->pattern, &profile->site->result->rails[bed->node]);
@@ -187,15 +192,21 @@ static json_t *make_sum(const struct profile *profile, size_t at)
 static int take_sum(struct profile *profile, size_t at, const json_t *entry, struct wf_status *status)
 {
     struct profile_sum *sum = &profile->sums[at];
+    const struct bench_pair *pair = profile_pair(profile, &profile->configs[at]);
     struct bench_sample sample;
 
-    if ((profile_pair(profile, &profile->configs[at])->dst_node == 1) == json_is_null(entry))
+    if (has_end(pair, 1) == json_is_null(entry))
         return bad_entry("samples", status);
     if (json_is_null(entry))
         return 0;
     int result = bench_sample_from_json(entry, profile->site->options->backends, &sample, status);
     if (result)
         return result;
+    if (pair->src_node == 1)
+        sum->path_send = sample.path_send;
+    if (pair->dst_node != 1)
+        return 0;
+    sum->path_receive = sample.path_receive;
     sum->verified_bytes = sample.verified_bytes;
     sum->wrong = sample.wrong;
     sum->resent_bytes += sample.resent_bytes;

@@ -46,6 +46,8 @@ struct profile_sum {
     int rail_count;
     uint64_t *rail_bytes; /* rail_count; NULL: nothing has come here */
     uint64_t resent_bytes;
+    uint64_t direct_sent, direct_received; /* that network cards of this node read and wrote in GPU memory */
+    uint8_t path_send, path_receive;       /* enum bench_path; of the other node's end: as it has told node0 */
 };
 
 /* One comparison of clocks. */

@@ -54,6 +54,25 @@ static void keep_verified(struct profile_sum *sum, const struct bench_single *si
         sum->wrong = single->wrong;
 }
 
+/* Of the messages so far, at the ends that this node has. Within a node no card is on the way. */
+static void keep_path(const struct profile *profile, size_t row, const struct bench_single *single)
+{
+    const struct profile_config *config = profile_config_of(profile, row);
+    const struct bench_pair *pair = profile_pair(profile, config);
+    const struct bench_bed *bed = profile->site->bed;
+    struct profile_sum *sum = &profile->sums[row % profile->config_count];
+    uint64_t all = config->size * (row / profile->config_count + 1);
+
+    if (pair->src_node != pair->dst_node) {
+        sum->direct_sent += single->news.direct_sent;
+        sum->direct_received += single->news.direct_received;
+    }
+    if (pair->src_node == bed->node)
+        sum->path_send = (uint8_t)bench_bed_path(bed, pair->src_memory, sum->direct_sent, all);
+    if (pair->dst_node == bed->node)
+        sum->path_receive = (uint8_t)bench_bed_path(bed, pair->dst_memory, sum->direct_received, all);
+}
+
 static int measure_message(struct profile *profile, size_t at, uint32_t iteration, bool verified,
                            struct bench_single *single, struct wf_status *status)
 {
@@ -89,6 +108,7 @@ static int mark(struct profile *profile, size_t row, const struct bench_single *
     struct profile_sum *sum = &profile->sums[row % profile->config_count];
     keep_verified(sum, single);
     sum->resent_bytes += single->news.resent_bytes;
+    keep_path(profile, row, single);
     if (pair->dst_node == node && keep_rails(sum, single))
         return wf_fail(status, -ENOMEM, "no memory for what came on each rail");
     return 0;

@@ -43,6 +43,9 @@ goes 'staged staged' pair --size 0,3M
 goes 'staged staged' pair --lat --size 64K --background 256K
 goes 'staged staged' mesh --size 64K --set devmem=off
 goes 'host host' mesh --endpoints 2 --size 64K --memory host
+goes 'staged staged' profile --endpoints 2 --scope all --size 0,64K,3M --drift-s 0 --traces traces
+goes 'host host' profile --endpoints 2 --size 64K --memory host --drift-s 0 --traces traces
+goes '' profile --endpoints 2 --size 64K --backend null --drift-s 0 --traces traces
 goes 'host host' pair --lat --size 64K --memory host
 goes 'host staged' pair --src node0:host0 --dst node1:gpu1 --size 64K
 goes 'staged host' pair --src node0:gpu0 --dst node1:host0 --size 64K
