@@ -75,9 +75,9 @@ static void put_facts(FILE *out, const struct wf_show *show, int rail)
         used = put(line, used, " of %lld)", way->rules_most);
     }
     if (way->by_port)
-        used = put(line, used, ", by port: each GPU has one for its payload", 0);
+        used = put(line, used, ", by port, as it has shown: each GPU has one for its payload", 0);
     else if (wf_driver_has_device_way(nic->driver))
-        used = put(line, used, ", by 5-tuple", 0);
+        used = put(line, used, ", by 5-tuple, as its driver's sources say", 0);
     struct wf_buffer_fit fit = wf_buffer_fit(nic->mtu, show->system.buffer_bytes);
     used = put(line, used, ", MTU %lld", nic->mtu);
     used = put(line, used, " (%lld %%", fit.unused_percent);
