@@ -158,6 +158,9 @@ static void joins_that_do_not_fit(void **state)
         if (answered) {
             assert_int_equal(answer.type, WF_SETUP_DENY);
             assert_int_equal(answer.deny.reason, bad_joins[i].reason);
+            const char *words = bad_joins[i].join.domain > 0 ? "device channel " : "channel ";
+            if (strncmp(answer.deny.text, words, strlen(words)) != 0)
+                fail_msg("%s: %s", bad_joins[i].what, answer.deny.text);
         }
         hang_up(&house.scene, fd);
     }

@@ -6,92 +6,25 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "devmem/lease.h"
 #include "devmem/lend.h"
-#include "devmem_fixture.h"
-
-#define STREAMS 3
-
-static struct fake_kernel fake;
-static struct wf_lease_place place;
-static struct wf_lease *lease;
-static struct wf_status status;
-static char folder[64];
-static int callers[STREAMS], streams[STREAMS]; /* `streams` were accepted at one port */
-
-static void join_sockets(void)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof at;
-    int listener = socket(AF_INET, SOCK_STREAM, 0);
-
-    assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
-    assert_int_equal(listen(listener, STREAMS), 0);
-    assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &length), 0);
-    for (int i = 0; i < STREAMS; i++) {
-        callers[i] = socket(AF_INET, SOCK_STREAM, 0);
-        assert_int_equal(connect(callers[i], (struct sockaddr *)&at, sizeof at), 0);
-        streams[i] = accept(listener, NULL, NULL);
-    }
-    close(listener);
-}
+#include "lease_fixture.h"
 
 static int start(void **state)
 {
-    (void)state;
-    fake_kernel_init(&fake);
-    for (int i = 0; i < FAKE_RSS; i++)
-        fake.rss[i] = (uint32_t)i % 2;
+    int result = lease_start(state);
+
     fake.by_port = true;
-    lease = NULL;
-    strcpy(folder, "/tmp/weft-by-port.XXXXXX");
-    if (!mkdtemp(folder))
-        return -1;
-    place = (struct wf_lease_place){.kernel = &fake.kernel, .folder = folder};
-    join_sockets();
-    return 0;
-}
-
-static int end(void **state)
-{
-    char command[96];
-
-    (void)state;
-    wf_lease_close(lease);
-    for (int i = 0; i < STREAMS; i++) {
-        close(callers[i]);
-        close(streams[i]);
-    }
-    snprintf(command, sizeof command, "rm -r -- '%s'", folder);
-    return system(command) || fake.opened;
-}
-
-static void must(int result)
-{
-    if (result < 0)
-        fail_msg("%d: %s", result, status.text);
+    return result;
 }
 
 static void open_lease(void)
 {
     must(wf_lease_open(&place, FAKE_NAME, 0, &lease, &status));
-}
-
-static int rules(void)
-{
-    int count = 0;
-
-    for (uint32_t i = 0; i < FAKE_RULES; i++)
-        count += fake.used[i];
-    return count;
 }
 
 static void it_is_found_out_when_the_queue_is_lent(void **state)
@@ -128,20 +61,20 @@ static void no_other_refusal_means_it(void **state)
 
 static void streams_of_one_port_have_one_rule(void **state)
 {
-    uint32_t rule[STREAMS];
+    uint32_t rule[LEASE_STREAMS];
     struct sockaddr_in at;
     socklen_t length = sizeof at;
 
     (void)state;
     open_lease();
-    for (int i = 0; i < STREAMS; i++)
+    for (int i = 0; i < LEASE_STREAMS; i++)
         must(wf_lease_steer(lease, streams[i], &rule[i], &status));
     assert_int_equal(rules(), 1);
     getsockname(streams[0], (struct sockaddr *)&at, &length);
     assert_int_equal(fake.rules[0].h_u.tcp_ip4_spec.pdst, at.sin_port);
     assert_int_equal(fake.rules[0].m_u.tcp_ip4_spec.psrc, 0);
     assert_int_equal(fake.rules[0].m_u.tcp_ip4_spec.ip4src, 0);
-    for (int i = 0; i < STREAMS; i++) {
+    for (int i = 0; i < LEASE_STREAMS; i++) {
         assert_int_equal(rules(), 1);
         must(wf_lease_unsteer(lease, rule[i], &status));
     }
@@ -155,9 +88,9 @@ static void streams_of_several_ports_have_one_each(void **state)
 
     (void)state;
     open_lease();
-    for (int i = 0; i < STREAMS; i++)
+    for (int i = 0; i < LEASE_STREAMS; i++)
         must(wf_lease_steer(lease, callers[i], &rule, &status));
-    assert_int_equal(rules(), STREAMS);
+    assert_int_equal(rules(), LEASE_STREAMS);
     wf_lease_close(lease);
     lease = NULL;
     assert_int_equal(rules(), 0);
@@ -185,7 +118,7 @@ static void what_a_dead_process_left_is_taken_away(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, lease_end)
     const struct CMUnitTest tests[] = {
         TEST(it_is_found_out_when_the_queue_is_lent), TEST(no_other_refusal_means_it),
         TEST(streams_of_one_port_have_one_rule),      TEST(streams_of_several_ports_have_one_each),

@@ -18,71 +18,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "devmem/lease.h"
 #include "devmem/lend.h"
-#include "devmem_fixture.h"
+#include "lease_fixture.h"
 
-static struct fake_kernel fake;
-static struct wf_lease_place place;
-static struct wf_lease *lease;
 static struct wf_devmem *devmem;
-static struct wf_status status;
-static char folder[64];
-static int sockets[2]; /* the ends of a stream over loopback */
-
-/* As 'weft nic prepare' leaves it: 4 queues, other traffic to the first two. */
-static void set_card(void)
-{
-    fake_kernel_init(&fake);
-    for (int i = 0; i < FAKE_RSS; i++)
-        fake.rss[i] = (uint32_t)i % 2;
-}
-
-static void join_sockets(void)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof at;
-    int listener = socket(AF_INET, SOCK_STREAM, 0);
-
-    sockets[0] = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
-    assert_int_equal(listen(listener, 1), 0);
-    assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &length), 0);
-    assert_int_equal(connect(sockets[0], (struct sockaddr *)&at, sizeof at), 0);
-    sockets[1] = accept(listener, NULL, NULL);
-    close(listener);
-}
 
 static int start(void **state)
 {
-    (void)state;
-    set_card();
-    strcpy(folder, "/tmp/weft-lease.XXXXXX");
-    lease = NULL;
-    if (!mkdtemp(folder) || wf_devmem_open(&fake.kernel, &devmem, &status) != 0)
-        return -1;
-    place = (struct wf_lease_place){.kernel = &fake.kernel, .folder = folder};
-    join_sockets();
-    return 0;
+    return lease_start(state) == 0 ? wf_devmem_open(&fake.kernel, &devmem, &status) : -1;
 }
 
 static int end(void **state)
 {
-    char command[96];
-
-    (void)state;
-    wf_lease_close(lease);
     wf_devmem_close(devmem);
-    close(sockets[0]);
-    close(sockets[1]);
-    snprintf(command, sizeof command, "rm -r -- '%s'", folder);
-    return system(command) || fake.opened;
-}
-
-static void must(int result)
-{
-    if (result < 0)
-        fail_msg("%d: %s", result, status.text);
+    return lease_end(state);
 }
 
 static void refuses(int expected, const char *words, int result)
@@ -94,15 +43,6 @@ static void refuses(int expected, const char *words, int result)
 static int open_lease(struct wf_lease **made)
 {
     return wf_lease_open(&place, FAKE_NAME, 0, made, &status);
-}
-
-static int rules(void)
-{
-    int count = 0;
-
-    for (uint32_t i = 0; i < FAKE_RULES; i++)
-        count += fake.used[i];
-    return count;
 }
 
 static int see_any(struct wf_lent *lent, void *data)
@@ -193,7 +133,7 @@ static void what_is_in_the_way_of_the_card_is_told_first(void **state)
     fake.admin = false;
     fake.split = WF_DEVMEM_SPLIT_OFF;
     refuses(-EOPNOTSUPP, "eth7: header split is off: 'weft nic prepare eth7' as root", open_lease(&lease));
-    set_card();
+    lease_set_card();
     fake.opened = 1;
     for (int i = 0; i < FAKE_RSS; i++)
         fake.rss[i] = (uint32_t)i % 4;
@@ -232,10 +172,10 @@ static void a_stream_is_led_to_the_queue(void **state)
 
     (void)state;
     must(open_lease(&lease));
-    must(wf_lease_steer(lease, sockets[1], &rule, &status));
+    must(wf_lease_steer(lease, streams[0], &rule, &status));
     assert_int_equal(rules(), 1);
     assert_int_equal(fake.rules[0].ring_cookie, 2);
-    getpeername(sockets[1], (struct sockaddr *)&at, &length);
+    getpeername(streams[0], (struct sockaddr *)&at, &length);
     assert_int_equal(fake.rules[0].h_u.tcp_ip4_spec.psrc, at.sin_port);
     assert_int_equal(fake.rules[0].h_u.tcp_ip4_spec.ip4dst, htonl(INADDR_LOOPBACK));
     must(wf_lease_unsteer(lease, rule, &status));
@@ -250,8 +190,8 @@ static void all_rules_go_with_the_lease(void **state)
 
     (void)state;
     must(open_lease(&lease));
-    must(wf_lease_steer(lease, sockets[0], &rule, &status));
-    must(wf_lease_steer(lease, sockets[1], &rule, &status));
+    must(wf_lease_steer(lease, callers[0], &rule, &status));
+    must(wf_lease_steer(lease, streams[0], &rule, &status));
     assert_int_equal(rules(), 2);
     wf_lease_close(lease);
     lease = NULL;
@@ -282,12 +222,12 @@ static void not_those_of_another_network(void **state)
     int ended = 0;
 
     (void)state;
-    assert_int_equal(wf_lend_flow(sockets[1], &flow, &status), 0);
+    assert_int_equal(wf_lend_flow(streams[0], &flow, &status), 0);
     pid_t child = fork();
     if (child == 0) {
         if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
             _exit(77);
-        _exit(wf_lend_flow(sockets[1], &flow, &status) != -EINVAL || !strstr(status.text, "another network"));
+        _exit(wf_lend_flow(streams[0], &flow, &status) != -EINVAL || !strstr(status.text, "another network"));
     }
     assert_int_equal(waitpid(child, &ended, 0), child);
     if (WEXITSTATUS(ended) == 77)
@@ -330,7 +270,7 @@ static void a_rule_that_cannot_be_set_is_in_no_record(void **state)
     (void)state;
     must(open_lease(&lease));
     fake.forgets_rules = true;
-    assert_int_equal(wf_lease_steer(lease, sockets[1], &rule, &status), -EIO);
+    assert_int_equal(wf_lease_steer(lease, streams[0], &rule, &status), -EIO);
     must(wf_lent_look(folder, &held, &status));
     must(wf_lent_read(held.folder, FAKE_INDEX, 2, lent, &status));
     assert_int_equal(wf_lent_count_rules(lent), 0);
@@ -347,7 +287,7 @@ static void the_next_one_takes_away_what_was_left(void **state)
 
     (void)state;
     must(open_lease(&lease));
-    must(wf_lease_steer(lease, sockets[1], &rule, &status));
+    must(wf_lease_steer(lease, streams[0], &rule, &status));
     assert_int_equal(sweep(), 0);
     assert_int_equal(rules(), 1);
     die(lease);
@@ -363,7 +303,7 @@ static void a_queue_that_another_has_now_is_none_of_the_dead_ones(void **state)
 
     (void)state;
     must(open_lease(&lease));
-    must(wf_lease_steer(lease, sockets[1], &rule, &status));
+    must(wf_lease_steer(lease, streams[0], &rule, &status));
     die(lease);
     fake.binding[2] = 55;
     assert_int_equal(sweep(), 1);
@@ -377,7 +317,7 @@ static void of_a_card_that_is_down_nothing_is_taken(void **state)
 
     (void)state;
     must(open_lease(&lease));
-    must(wf_lease_steer(lease, sockets[1], &rule, &status));
+    must(wf_lease_steer(lease, streams[0], &rule, &status));
     fake.down = true;
     assert_int_equal(sweep(), 0);
     assert_int_equal(rules(), 1);
