@@ -155,7 +155,8 @@ static bool by_port(const struct wf_session *session, const struct wf_join *join
     return inlet && inlet->by_port;
 }
 
-/* The payload stream that JOIN of its channel claims, at the port for it; NULL: it has not come. */
+/* The payload stream that JOIN of its channel claims, at the port for it; NULL: it has not come. Once or twice for each
+ * device channel that joins, among the conversations of at most WF_VISITORS_MAX strangers and those with peers. */
 static struct wf_talk *find_mute(const struct wf_talk *talk)
 {
     int rail = talk->session->lines.rails[talk->join.rail].local;
@@ -234,6 +235,22 @@ static void mark(const struct wf_talk *talk, uint32_t traffic)
         (void)world->engine_ops->mark(world->engine_host, talk->fd, world->tuning.dscp[traffic]);
 }
 
+#define WHICH_TEXT 80
+
+/* The channel in the words of a user. Returns `text`. */
+static const char *which_channel(const struct wf_join *join, char text[WHICH_TEXT])
+{
+    uint32_t index = join->channel % join->channels;
+    if (join->domain > 0)
+        snprintf(text, WHICH_TEXT, "device channel %u of %u to GPU %u of the %s", index, join->channels,
+                 wf_strand_domain(join->domain - 1u),
+                 wf_strand_to_acceptor(join->domain - 1u) ? "listening side" : "dialling side");
+    else
+        snprintf(text, WHICH_TEXT, "channel %u of %u of class %u", index, join->channels,
+                 join->channel / join->channels);
+    return text;
+}
+
 /* A payload stream for an inlet that is reached by its port must come to that port, and before its first byte. This
  * refusal is in the course of things: no line in the log. */
 static bool sends_on(struct wf_talk *talk)
@@ -276,10 +293,9 @@ void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
     if (reason == 0 && sends_on(talk))
         return;
     if (reason != 0) {
-        wf_talk_deny(talk, (enum wf_deny_reason)reason,
-                     "channel %u of %u of class %u, attempt %u, does not fit the session (%s)",
-                     join->channel % join->channels, join->channels, join->channel / join->channels, join->incarnation,
-                     wf_deny_name((uint16_t)reason));
+        char which[WHICH_TEXT];
+        wf_talk_deny(talk, (enum wf_deny_reason)reason, "%s, attempt %u, does not fit the session (%s)",
+                     which_channel(join, which), join->incarnation, wf_deny_name((uint16_t)reason));
         return;
     }
     struct wf_channel likeness = {.lines = &talk->session->lines, .kind = (enum wf_channel_kind)join->kind};
@@ -349,9 +365,9 @@ void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof)
     }
     result = believe(talk);
     if (result < 0) { /* no DENY: after PROOF the dialer reads frames, and would take DENY for a damaged one */
-        wf_talk_fail(talk, result, "channel %u of %u of class %u does not fit the session any more: %s",
-                     talk->join.channel % talk->join.channels, talk->join.channels,
-                     talk->join.channel / talk->join.channels, wf_strerror(result));
+        char which[WHICH_TEXT];
+        wf_talk_fail(talk, result, "%s does not fit the session any more: %s", which_channel(&talk->join, which),
+                     wf_strerror(result));
         return;
     }
     struct wf_status status = {0};
