@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/whole_file.h"
+
 #define HEAD "weft-nic 1"
 #define RECORD_BYTES (WF_DEVMEM_RSS_MAX * 6 + 1024)
 #define BOOT_TEXT 40
@@ -92,8 +94,9 @@ char *nic_record_file(const char *interface, char name[NIC_RECORD_NAME])
 
 /* --- writing --- */
 
-static int put_record(FILE *file, const struct nic_record *record)
+static int put_record(FILE *file, const void *what)
 {
+    const struct nic_record *record = what;
     char boot[BOOT_TEXT];
 
     fprintf(file, HEAD "\nboot %s\ninterface %d %s\nsplit %d\nhds_thresh %" PRId64 "\nntuple %d\nqueues %d\n",
@@ -103,28 +106,18 @@ static int put_record(FILE *file, const struct nic_record *record)
     for (uint32_t i = 0; i < record->rss.count; i++)
         fprintf(file, " %u", record->rss.queue[i]);
     fprintf(file, "\nend\n");
-    return fflush(file) == 0 && !ferror(file) && fsync(fileno(file)) == 0 ? 0 : -(errno ? errno : EIO);
+    return 0;
 }
 
 int nic_record_write(int folder, const struct nic_record *record, struct wf_status *status)
 {
-    char name[NIC_RECORD_NAME], part[NIC_RECORD_NAME + 8];
+    char name[NIC_RECORD_NAME];
+    struct wf_whole_file whole = {
+        .folder = folder, .name = nic_record_file(record->name, name), .mode = 0600, .lasting = true};
+    int result = wf_whole_file_write(&whole, put_record, record);
 
-    snprintf(part, sizeof part, ".%s.part", nic_record_file(record->name, name));
-    int fd = openat(folder, part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    int result = file ? 0 : -errno;
-    if (!file && fd >= 0)
-        close(fd);
-    if (result == 0)
-        result = put_record(file, record);
-    if (file && fclose(file) != 0 && result == 0)
-        result = -errno;
-    if (result == 0 && (renameat(folder, part, folder, name) != 0 || fsync(folder) != 0))
-        result = -errno;
     if (result == 0)
         return 0;
-    unlinkat(folder, part, 0);
     return wf_fail(status, result, "nothing is changed, as %s, the record of %s, cannot be written: %s", name,
                    record->name, wf_strerror(result));
 }

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/whole_file.h"
 #include "lent.h"
 
 #define HEAD "weft-lease 1"
@@ -150,8 +151,10 @@ static void put_address(FILE *file, const struct sockaddr_storage *at)
     fprintf(file, " %s %u", text, ntohs(is_six ? six->sin6_port : four->sin_port));
 }
 
-static int put_record(FILE *file, const struct wf_lent *lent)
+static int put_record(FILE *file, const void *what)
 {
+    const struct wf_lent *lent = what;
+
     fprintf(file, HEAD "\ninterface %d queue %u binding %u\nholder %u %d %s\n", lent->ifindex, lent->queue,
             lent->binding, lent->holder.user, lent->holder.process, lent->holder.command);
     for (int i = 0; i < WF_LENT_RULES_MAX; i++)
@@ -162,30 +165,17 @@ static int put_record(FILE *file, const struct wf_lent *lent)
             fprintf(file, "\n");
         }
     fprintf(file, "end\n");
-    return fflush(file) == 0 && !ferror(file) ? 0 : -(errno ? errno : EIO);
+    return 0;
 }
 
 /* What a process has written survives it; what a machine forgets when it stops, its cards forget, too. */
 int wf_lent_write(int folder, const struct wf_lent *lent, struct wf_status *status)
 {
-    char name[FILE_NAME], part[FILE_NAME + 8];
+    char name[FILE_NAME];
+    struct wf_whole_file whole = {.folder = folder, .name = name_of(lent->ifindex, lent->queue, name), .mode = 0644};
+    int result = wf_whole_file_write(&whole, put_record, lent);
 
-    snprintf(part, sizeof part, ".%s.part", name_of(lent->ifindex, lent->queue, name));
-    int fd = openat(folder, part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    int result = file ? 0 : -errno;
-    if (!file && fd >= 0)
-        close(fd);
-    if (result == 0)
-        result = put_record(file, lent);
-    if (file && fclose(file) != 0 && result == 0)
-        result = -errno;
-    if (result == 0 && renameat(folder, part, folder, name) != 0)
-        result = -errno;
-    if (result == 0)
-        return 0;
-    unlinkat(folder, part, 0);
-    return wf_fail(status, result, "the record %s cannot be written: %s", name, wf_strerror(result));
+    return result == 0 ? 0 : wf_fail(status, result, "the record %s cannot be written: %s", name, wf_strerror(result));
 }
 
 void wf_lent_remove(int folder, int ifindex, uint32_t queue)
