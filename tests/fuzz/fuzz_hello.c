@@ -14,7 +14,9 @@ static void check(const struct wf_setup *setup)
         for (int i = 0; i < setup->hello.rail_count; i++)
             FUZZ_CHECK(memchr(setup->hello.rails[i].name, '\0', sizeof setup->hello.rails[i].name));
     } else if (setup->type == WF_SETUP_JOIN) {
-        FUZZ_CHECK(setup->join.rail < WF_RAILS_MAX);
+        FUZZ_CHECK(setup->join.rail < WF_RAILS_MAX && setup->join.domain <= WF_STRANDS_MAX);
+        bool device = setup->join.kind == WF_CHANNEL_DEVICE || setup->join.kind == WF_CHANNEL_PAYLOAD;
+        FUZZ_CHECK(device == (setup->join.domain > 0));
     } else if (setup->type == WF_SETUP_DENY) {
         FUZZ_CHECK(memchr(setup->deny.text, '\0', sizeof setup->deny.text));
         for (const char *at = setup->deny.text; *at; at++)

@@ -58,6 +58,7 @@ static void make_frames(void)
         {.type = WF_PING, .msg = 1},
         {.type = WF_PONG, .msg = 1},
         {.type = WF_BYE},
+        {.type = WF_TRIAL},
     };
     for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++) {
         struct wf_frame frame = frames[i];
@@ -83,6 +84,30 @@ static void put_setup(const char *name, const struct wf_setup *setup)
     put("hello", name, bytes, (size_t)length);
 }
 
+/* The two streams of a device channel, and one whose payload stream has come to a port for it. */
+static void make_device_joins(void)
+{
+    struct wf_setup join = {.type = WF_SETUP_JOIN,
+                            .join = {.session = 5,
+                                     .channel = (WF_CLASSES + 3) * 2 + 1,
+                                     .incarnation = 2,
+                                     .channels = 2,
+                                     .kind = WF_CHANNEL_PAYLOAD,
+                                     .rail = 1,
+                                     .domain = 4}};
+    put_setup("join_payload", &join);
+    join.join.kind = WF_CHANNEL_DEVICE;
+    join.join.granted_frames = 64;
+    join.join.granted_bytes = 1 << 20;
+    put_setup("join_device", &join);
+    join.join.payload_port = 40000;
+    put_setup("join_claims", &join);
+    join.join.domain = WF_STRANDS_MAX;
+    put_setup("join_last_strand", &join);
+    put_setup("deny_port", &(struct wf_setup){.type = WF_SETUP_DENY,
+                                              .deny = {.reason = WF_DENY_PORT, .text = "elsewhere", .port = 18556}});
+}
+
 static void make_setups(void)
 {
     struct wf_setup hello = {.type = WF_SETUP_HELLO,
@@ -101,6 +126,8 @@ static void make_setups(void)
     hello.hello.rails[0] = (struct wf_wire_address){.family = 4, .bytes = {127, 0, 1, 1}, .port = 18555, .name = "lo"};
     hello.hello.rails[1] = (struct wf_wire_address){.family = 6, .bytes = {0xfe, 0x80}, .port = 18555, .name = "eth1"};
     put_setup("hello", &hello);
+    hello.hello.features = 2 * WF_FEATURE_TRIAL - 1; /* all */
+    put_setup("hello_features", &hello);
     put_setup("join", &(struct wf_setup){.type = WF_SETUP_JOIN,
                                          .join = {.session = 5,
                                                   .incarnation = 1,
@@ -111,6 +138,7 @@ static void make_setups(void)
     put_setup("challenge", &(struct wf_setup){.type = WF_SETUP_CHALLENGE,
                                               .challenge = {.granted_frames = 64, .granted_bytes = 1 << 20}});
     put_setup("proof", &(struct wf_setup){.type = WF_SETUP_PROOF, .proof = {{1, 2, 3}}});
+    make_device_joins();
     put_setup("deny", &(struct wf_setup){.type = WF_SETUP_DENY, .deny = {.reason = WF_DENY_BUSY, .text = "busy"}});
     struct wf_setup greeting = {.type = WF_SETUP_GREETING, .greeting = {.length = 4, .bytes = "node"}};
     put_setup("greeting", &greeting);
