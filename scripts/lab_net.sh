@@ -6,7 +6,6 @@
 # them, and the children live in a pid namespace whose init dies with this process.
 set -u
 
-frame=9000 # MTU: of the rate, (frame - 52) / (frame + 14) is TCP payload over IPv4: 99.3 %
 LAB_RAILS=${LAB_RAILS:-1gbit,1gbit,1gbit,1gbit}
 LAB_IP=${LAB_IP:-46}
 LAB_SUBNETS=${LAB_SUBNETS:-each}
@@ -51,6 +50,12 @@ unavailable() {
     exit 77
 }
 
+# Its folder, without a fork: see enter.
+here=${BASH_SOURCE[0]}
+[[ $here == */* ]] || here=./$here
+# shellcheck source=scripts/rates.sh
+. "${here%/*}/rates.sh"
+
 # must WHAT COMMAND...
 must() {
     local what=$1 error
@@ -88,23 +93,10 @@ parse_rails() {
     [[ $LAB_SUBNETS == each || $LAB_SUBNETS == one ]] || wrong_usage "LAB_SUBNETS=$LAB_SUBNETS: must be each or one"
 }
 
-parse_rate() {
-    [[ $1 =~ ^[0-9]+(\.[0-9]+)?[kmg]bit$ && $1 =~ [1-9] ]] ||
-        wrong_usage "'$1' is not a rate: write 500mbit or 1gbit, several with commas between them"
-}
-
-# shape VERB RAIL RATE: at both ends. The bucket is 2 ms deep, so that a timer that fires late costs nothing, and two
-# frames at least. A larger one before may have let packets of 64 KiB into the queue, in the form that the kernel cuts
-# only later: a bucket smaller than they are would never let them out. The queue behind it is longer than TCP lets it
-# become: what is dropped here would be a fault of the lab, not of the rail.
+# shape VERB RAIL RATE: at both ends.
 shape() {
     local node burst limit
-    read -r burst limit < <(awk -v rate="$3" -v frame="$frame" -v verb="$1" 'BEGIN {
-        bytes = rate * (rate ~ /g/ ? 1e9 : rate ~ /m/ ? 1e6 : 1e3) / 8
-        burst = bytes * 0.002; if (burst < 2 * (frame + 14)) burst = 2 * (frame + 14)
-        if (verb == "change" && burst < 66000) burst = 66000
-        limit = bytes * 0.05; if (limit < 1e6) limit = 1e6
-        printf "%d %d\n", burst, limit }')
+    bucket "$1" "$3"
     for node in 0 1; do
         must 'no tbf' on "$node" tc qdisc "$1" dev "lab$2" root tbf rate "$3" burst "$burst" limit "$limit"
     done
