@@ -50,9 +50,7 @@ must() {
 }
 
 # on NODE COMMAND...
-on() {
-    nsenter --net="/run/netns/$1" --uts="/run/uts/$1" -- "${@:2}"
-}
+on() { nsenter --net="/run/netns/$1" --uts="/run/uts/$1" -- "${@:2}"; }
 
 # ------------------------------------------------------------------------------------------------------- rates
 
@@ -265,7 +263,7 @@ be_init() {
     set_cables
     make_files
     make_network
-    timeout --foreground -k 5 "$limit" nsenter --net=/run/netns/head --uts=/run/uts/head -- "${@:2}"
+    on head timeout --foreground -k 5 "$limit" "${@:2}"
 }
 
 PATH=$PATH:/usr/sbin:/sbin
@@ -286,8 +284,7 @@ case ${1-} in
     ;;
 --on)
     [[ ${2-} && -e /run/uts/$2 && $# -gt 2 ]] || wrong_usage '--on NODE COMMAND [ARG]..., inside a cluster'
-    on "${@:2}"
-    exit
+    exec nsenter --net="/run/netns/$2" --uts="/run/uts/$2" -- "${@:3}"
     ;;
 esac
 
