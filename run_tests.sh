@@ -21,6 +21,7 @@ setup.sh may have to install first is not counted.
                                  compat   this version beside an older one, and its interface, in variant gcc
                                  report   what weft report writes, in a browser, in variant gcc
                                  plugin   the plugin for NCCL, in variants gcc, asan and tsan
+                                 cluster  four nodes under Slurm, MPI and torchrun's variables, in variant gcc
   --only VARIANT   one of: gcc       plain build, in build/
                            asan      address and undefined behaviour sanitizers, in build-asan/
                            tsan      thread sanitizer, in build-tsan/
@@ -174,14 +175,14 @@ tell_skipped() {
 
 # choose_areas LIST: sets areas, and of_areas, by which ctest finds their tests: those of an area have its name before a
 # dot, all others are of area core.
-others=(vm install compat report plugin)
+others=(vm install compat report plugin cluster)
 choose_areas() {
     local area pattern=''
     IFS=, read -r -a areas <<<"$1"
     for area in "${areas[@]}"; do
-        [[ " core ${others[*]} " == *" $area "* ]] || wrong_usage "--area '$area': must be core, vm, install, compat, report or plugin"
+        [[ " core ${others[*]} " == *" $area "* ]] || wrong_usage "--area '$area': must be core, vm, install, compat, report, plugin or cluster"
     done
-    ((${#areas[@]})) || wrong_usage "--area '$1': must be core, vm, install, compat, report or plugin"
+    ((${#areas[@]})) || wrong_usage "--area '$1': must be core, vm, install, compat, report, plugin or cluster"
     of_areas=()
     if [[ " ${areas[*]} " == *' core '* ]]; then
         for area in "${others[@]}"; do

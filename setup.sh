@@ -16,7 +16,7 @@ What Weft can be built without (liburing, libmnl, npm) and what single tests nee
 cannot be had.
 
   --tests[=AREA,...]  also what the tests of these areas need: core (default), vm, install, compat, report,
-                      plugin. Prints the names of what they have to do without, one a line, on standard output
+                      plugin, cluster. Prints the names of what they have to do without, one a line, on standard output
 
 Tools that `weft peers` compares with (iperf3, UCX, ...) are never installed: it uses those that are here.
 
@@ -78,6 +78,8 @@ have_libfuzzer() {
     printf '#include <stddef.h>\nint LLVMFuzzerTestOneInput(const unsigned char *d, size_t n) { return d && n > 9; }\n' |
         clang -fsanitize=fuzzer,address -x c -o /dev/null - >/dev/null 2>&1
 }
+
+have_yaml() { python3 -c 'import yaml' 2>/dev/null; }
 
 # need WHAT APT DNF CHECK...: adds what the check does not find to the lists of what is missing. An entry of a list is
 # what brings one of them, so the lists are as long as each other.
@@ -176,6 +178,28 @@ need_plugin() {
     need 'unshare (namespaces, users and processors of tests)' util-linux util-linux have unshare
 }
 
+# Slurm without a cluster, for one that the tests make; programs by the names that Debian gives them.
+need_cluster() {
+    local name
+    need 'ip (makes networks for the tests)' iproute2 iproute have_admin ip
+    need 'tc (gives them their rates)' iproute2 iproute-tc have_admin tc
+    need 'jq (reads results)' jq jq have jq
+    need 'python3 (reads manifests)' python3 python3 have python3
+    for name in unshare nsenter setpriv; do
+        need "$name (namespaces, users and processors of tests)" util-linux util-linux have "$name"
+    done
+    have apt-get || return 0
+    need 'PyYAML (reads manifests)' python3-yaml '' have_yaml
+    need 'slurmctld (leads a Slurm of the tests)' slurmctld '' have_admin slurmctld
+    need 'slurmd (is a node of it)' slurmd '' have_admin slurmd
+    for name in srun sinfo; do
+        need "$name (starts processes in it)" slurm-client '' have "$name"
+    done
+    need 'munged (knows its users)' munge '' have_admin munged
+    need 'mpirun.openmpi (starts processes as Open MPI does)' openmpi-bin '' have mpirun.openmpi
+    need 'mpiexec.mpich (starts processes as MPICH does)' mpich '' have mpiexec.mpich
+}
+
 # The guests boot Debian's kernels.
 need_vm() {
     local name
@@ -269,8 +293,8 @@ areas_of() {
     local area
     IFS=, read -r -a areas <<<"$1"
     for area in "${areas[@]}"; do
-        [[ " core vm install compat report plugin " == *" $area "* ]] && continue
-        say "--tests '$area': must be core, vm, install, compat, report or plugin"
+        [[ " core vm install compat report plugin cluster " == *" $area "* ]] && continue
+        say "--tests '$area': must be core, vm, install, compat, report, plugin or cluster"
         exit 2
     done
 }

@@ -51,8 +51,8 @@ calls=$(cat -- "$CALLS")
 [[ $(grep -c 'WEFT_WERROR=ON' -- "$CALLS") == 4 ]] || fail "warnings are errors in each variant: $calls"
 [[ $calls == *'build-clang'*'-L ^quick$ -R ^fuzz[.]'* ]] || fail "clang fuzzes, and runs nothing else: $calls"
 [[ $calls == *'-L ^quick$ -LE ^noasan$'*'-L ^quick$ -LE ^notsan$'* ]] || fail "labels: $calls"
-[[ $(grep -c -- '-E ^(vm|install|compat|report|plugin)\[[.]\][.]' <<<"$calls") == 0 ]] || fail "areas: $calls"
-[[ $(grep -cF -- '-E ^(vm|install|compat|report|plugin)[.] ' <<<"$calls") == 3 && $calls == *'setup --tests=core'$'\n'* ]] ||
+[[ $(grep -c -- '-E ^(vm|install|compat|report|plugin|cluster)\[[.]\][.]' <<<"$calls") == 0 ]] || fail "areas: $calls"
+[[ $(grep -cF -- '-E ^(vm|install|compat|report|plugin|cluster)[.] ' <<<"$calls") == 3 && $calls == *'setup --tests=core'$'\n'* ]] ||
     fail "area core alone: $calls"
 [[ $calls != *smoke* && $calls != *no_uring* ]] || fail "what only --ci has: $calls"
 
@@ -78,13 +78,13 @@ calls=$(cat -- "$CALLS")
 : >"$CALLS"
 tests --area=core,vm --only gcc
 calls=$(cat -- "$CALLS")
-[[ $calls == *'setup --tests=core,vm'$'\n'* && $calls == *'-E ^(install|compat|report|plugin)[.] '* ]] || fail "two areas: $calls"
+[[ $calls == *'setup --tests=core,vm'$'\n'* && $calls == *'-E ^(install|compat|report|plugin|cluster)[.] '* ]] || fail "two areas: $calls"
 : >"$CALLS"
 tests --ci
 expect_status 0 '--ci'
 last_line '13 passed, 0 failed, 6 skipped' '--ci' # four variants, no_uring, the smoke tests, and that clang compiles
 calls=$(cat -- "$CALLS")
-[[ $calls == *'setup --tests=core,vm,install,compat,report,plugin'$'\n'* && $calls == *'-L ^smoke$'* ]] || fail "--ci: areas: $calls"
+[[ $calls == *'setup --tests=core,vm,install,compat,report,plugin,cluster'$'\n'* && $calls == *'-L ^smoke$'* ]] || fail "--ci: areas: $calls"
 [[ $calls == *build-no_uring*WEFT_URING=OFF*'--target no_uring'*'-L ^no_uring$'* ]] || fail "--ci: no_uring: $calls"
 
 # Why tests are skipped is told before the last line; for want of what set-up has they have failed.

@@ -169,6 +169,10 @@ for ci in '' 1; do
     : >"$scratch/calls"
     setup CI=$ci bash "$root/setup.sh" --tests=report
     [[ $(calls) == *' chromium nodejs gnuplot-nox'* && $(calls) != *strace* ]] || fail "CI=$ci: the tests of report: $(calls)"
+    : >"$scratch/calls"
+    setup CI=$ci bash "$root/setup.sh" --tests=cluster
+    [[ $(calls) == *' slurm-client'*' openmpi-bin mpich'* && $(calls) != *chromium* ]] ||
+        fail "CI=$ci: the tests of cluster: $(calls)"
     [[ $(calls) != *iperf* && $(calls) != *ucx* ]] || fail "CI=$ci: tools to compare with: $(calls)"
 done
 make_machine 0 apt-get
