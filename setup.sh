@@ -183,6 +183,7 @@ need_cluster() {
     local name
     need 'ip (makes networks for the tests)' iproute2 iproute have_admin ip
     need 'tc (gives them their rates)' iproute2 iproute-tc have_admin tc
+    need 'hostname (names them)' hostname hostname have hostname
     need 'jq (reads results)' jq jq have jq
     need 'python3 (reads manifests)' python3 python3 have python3
     for name in unshare nsenter setpriv; do

@@ -158,7 +158,7 @@ make_machine() {
     touch "/run/netns/$1" "/run/uts/$1"
     # shellcheck disable=SC2016  # expanded by the other shell
     must 'no network for each node' unshare --net="/run/netns/$1" --uts="/run/uts/$1" \
-        sh -c 'echo "$1" >/proc/sys/kernel/hostname && ip link set lo up' sh "$1"
+        sh -c 'hostname "$1" && ip link set lo up' sh "$1"
 }
 
 # Files that everybody writes, and the names of the hosts.
@@ -219,9 +219,9 @@ wait_for_links() {
 enter() {
     local name
     local -a as=()
-    for name in ip tc unshare nsenter setpriv mount awk timeout; do
+    for name in ip tc hostname unshare nsenter setpriv; do
         command -v "$name" >/dev/null ||
-            unavailable "needs the program $name (Debian, Ubuntu: iproute2, util-linux; RHEL 9-likes: iproute-tc, util-linux)"
+            unavailable "needs the program $name (Debian, Ubuntu: iproute2, hostname, util-linux; RHEL 9-likes: iproute-tc, hostname, util-linux)"
     done
     # Who may make a network is not always allowed to configure it.
     local -a try=(--net --mount --uts --pid --fork --mount-proc ip link set lo up)

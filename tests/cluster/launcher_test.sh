@@ -39,4 +39,16 @@ expect_all_met 3 2 3
 nodes "$launcher" bash -c 'case $(cat /proc/sys/kernel/hostname) in n2) exit 7 ;; esac'
 ((status != 0 && status != 77)) || fail "a process that fails: status $status; output: $output"
 
+# Without root, where the system lets others make namespaces, and they can read what is tested.
+other=(setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/)
+if (($(id -u) == 0)) && "${other[@]}" test -x "$CLUSTER_PROBE" -a -x "$net"; then
+    run "${other[@]}" "$here/nodes.sh" --limit 60 "$launcher" "$CLUSTER_PROBE" 2 1
+    if ((status == 77)); then
+        echo "not root: $output"
+    else
+        expect_status 0 'not root'
+        expect_all_met 4 1 2
+    fi
+fi
+
 finish

@@ -21,7 +21,7 @@ at=/run/slurm
 
 write_configuration() {
     local node last=$((CLUSTER_NODES - 1)) me
-    me=$(id -un)
+    me=$("${as[@]}" id -un)
     mkdir -p $at/state
     for ((node = 0; node <= last; node++)); do
         mkdir -p $at/{spool,tmp}/n$node
@@ -53,7 +53,7 @@ NodeName=n[0-$last] CPUs=64
 PartitionName=all Nodes=ALL Default=YES OverSubscribe=NO State=UP
 END
     # Nothing here asks for cgroups. Before 24.05 one of their plugins is loaded all the same: this one then does nothing.
-    if [[ $(slurmd -V) =~ \ ([0-9]+)\.([0-9]+) ]] && ((BASH_REMATCH[1] * 100 + 10#${BASH_REMATCH[2]} >= 2405)); then
+    if [[ $("${as[@]}" slurmd -V) =~ \ ([0-9]+)\.([0-9]+) ]] && ((BASH_REMATCH[1] * 100 + 10#${BASH_REMATCH[2]} >= 2405)); then
         echo 'CgroupPlugin=disabled' >$at/cgroup.conf
     else
         echo 'CgroupPlugin=cgroup/v1' >$at/cgroup.conf
@@ -94,7 +94,7 @@ give_up() {
 }
 
 nodes_are_idle() {
-    [[ $(sinfo --noheader --Node --format=%T 2>/dev/null | grep -cx idle) == "$CLUSTER_NODES" ]]
+    [[ $("${as[@]}" sinfo --noheader --Node --format=%T 2>/dev/null | grep -cx idle) == "$CLUSTER_NODES" ]]
 }
 
 start() {
@@ -103,19 +103,22 @@ start() {
     write_configuration
     export SLURM_CONF=$at/slurm.conf
     # --force: owners of folders above may be unknown in a user namespace.
-    service munged munged --foreground --force --key-file=$at/key --socket=$at/munge --pid-file=$at/munged.pid \
+    service munged "${as[@]}" munged --foreground --force --key-file=$at/key --socket=$at/munge --pid-file=$at/munged.pid \
         --seed-file=$at/seed --log-file=$at/munged.log
     wait_until munged test -S $at/munge
-    service slurmctld slurmctld -D
+    service slurmctld "${as[@]}" slurmctld -D
     for ((node = 0; node < CLUSTER_NODES; node++)); do
-        service "slurmd.n$node" "$cluster" --on "n$node" slurmd -D
+        service "slurmd.n$node" "$cluster" --on "n$node" "${as[@]}" slurmd -D
     done
     wait_until 'all nodes are idle' nodes_are_idle
 }
 
 if [[ ${1-} == --inside ]]; then
+    # A root that may not change its groups is none for slurmd: then all of Slurm runs as a user who has no need to.
+    as=()
+    [[ $(cat /proc/self/setgroups 2>/dev/null) != deny ]] || as=(unshare --user --map-user=daemon --map-group=daemon)
     start
-    "${@:2}"
+    "${as[@]}" "${@:2}"
     exit
 fi
 case ${1---help} in

@@ -15,7 +15,7 @@ make_machine() {
         ln -s -- "$(type -P "$name")" "$machine/$name"
     done
     for name in gcc make npm ip tc clang c++ readelf strace jq python3 unshare nsenter setpriv taskset \
-        qemu-system-x86_64 busybox cpio modprobe depmod xz bzip2 nasm; do
+        hostname qemu-system-x86_64 busybox cpio modprobe depmod xz bzip2 nasm; do
         program "$machine" "$name" <<<'exit 0'
     done
     program "$machine" cmake <<<'echo "cmake version 3.22.1"'
