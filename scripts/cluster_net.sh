@@ -5,7 +5,7 @@
 #
 # Nothing outlives this script, however it ends: its namespaces have no names outside, all files that it makes are in a
 # memory file system that only its mount namespace knows, and what it starts is in a pid namespace whose init dies with
-# this process.
+# this process, as this one does with what has started it.
 set -u
 
 usage() {
@@ -217,7 +217,7 @@ wait_for_links() {
 
 # Before `hold` nothing may be forked: a pid namespace ends with the first process in it.
 enter() {
-    local name
+    local name parent
     local -a as=()
     for name in ip tc hostname unshare nsenter setpriv; do
         command -v "$name" >/dev/null ||
@@ -230,18 +230,29 @@ enter() {
         must 'no namespaces' unshare "${as[@]}" "${try[@]}"
     fi
     unset BASH_ENV
-    exec unshare "${as[@]}" --net --mount --uts --pid bash "$self" --supervise \
+    read -r _ _ _ parent _ </proc/self/stat
+    # What unshare does with users would take the signal of a parent's death back.
+    exec unshare "${as[@]}" --net --mount --uts --pid setpriv --pdeathsig KILL bash "$self" --supervise "$parent" \
         "$limit" "${#changes[@]}" "${changes[@]}" "$@"
 }
 
-# Waits for the init of the pid namespace. When init goes, the kernel ends all others, and it has gone when they have.
+# leave_unless PARENT: it is killed when its parent dies, and leaves should that have died before it could ask for this.
+leave_unless() {
+    local parent
+    read -r _ _ _ parent _ </proc/self/stat
+    [[ $parent == "$1" ]] || exit 1
+}
+
+# supervise PARENT ARGUMENT...: waits for the init of the pid namespace. When init goes, the kernel ends all others, and it has
+# gone when they have.
 supervise() {
     local path
+    leave_unless "$1"
     trap 'exit 143' TERM HUP
     trap 'exit 130' INT
     read -r path _ </proc/self/stat
     # In the background, for a shell does not see a signal while a command runs in the foreground.
-    setpriv --pdeathsig KILL bash "$self" --init "$path" "$@" <&0 &
+    setpriv --pdeathsig KILL bash "$self" --init "$path" "${@:2}" <&0 &
     init=$!
     trap end EXIT
     wait "$init"
@@ -252,12 +263,9 @@ end() {
     kill -KILL "$init" && wait "$init"
 } 2>/dev/null
 
-# be_init PARENT COMMAND...: it is killed when its parent dies, and leaves at once should that have died before it could ask
-# for this. As a shell it also reaps.
+# be_init PARENT COMMAND...: as a shell it also reaps.
 be_init() {
-    local parent
-    read -r _ _ _ parent _ </proc/self/stat
-    [[ $parent == "$1" ]] || exit 1
+    leave_unless "$1"
     must 'no /proc of its own' mount -t proc proc /proc
     read_rails
     set_cables

@@ -65,6 +65,7 @@ seconds_since() { ((${EPOCHREALTIME/[.,]/} - started >= $1 * 1000)); }
 # start WHAT COMMAND...: sets process and started.
 start() {
     mark=mark$$.$1
+    : >"$scratch/said"
     CLUSTER_MARK=$mark "${@:2}" >"$scratch/said" 2>&1 </dev/null &
     process=$! started=${EPOCHREALTIME/[.,]/}
 }
@@ -99,6 +100,12 @@ for milliseconds in 10 30 60 100 150 200 300 450 650 900 1200; do
     wait_for 'time passes' seconds_since "$milliseconds"
     end "killed after $milliseconds ms" KILL
 done
+
+# What has started it, in its place.
+# shellcheck disable=SC2016  # expanded inside
+start parent bash -c '"$1" torchrun sleep 1000; true' bash "$here/nodes.sh"
+wait_for "four nodes sleep: $(cat -- "$scratch/said")" all_sleep
+end 'its parent, KILL' KILL
 
 # By itself, with processes that go on.
 # shellcheck disable=SC2016  # expanded inside
