@@ -135,22 +135,22 @@ add_switch() {
 # add_node NODE: with a cable to each switch.
 add_node() {
     local rail end rate burst limit
-    local -a ends=() here=() head_rates=() here_rates=()
+    local -a ends=() own=() head_rates=() own_rates=()
     make_machine "n$1"
     for rail in "${!rates[@]}"; do
         end="n$1lab$rail" rate=${cables[$1:$rail]}
         bucket add "$rate"
         ends+=("link add $end mtu $frame type veth peer name lab$rail mtu $frame netns n$1"
             "link set $end master rail$rail up")
-        here+=("link set lab$rail up" "addr add 10.77.$rail.$(($1 + 1))/24 dev lab$rail")
-        ((!ipv6)) || here+=("addr add $(printf 'fd77:77:77:%x::%x' "$rail" $(($1 + 1)))/64 dev lab$rail nodad")
+        own+=("link set lab$rail up" "addr add 10.77.$rail.$(($1 + 1))/24 dev lab$rail")
+        ((!ipv6)) || own+=("addr add $(printf 'fd77:77:77:%x::%x' "$rail" $(($1 + 1)))/64 dev lab$rail nodad")
         head_rates+=("qdisc add dev $end root tbf rate ${rate}bit burst $burst limit $limit")
-        here_rates+=("qdisc add dev lab$rail root tbf rate ${rate}bit burst $burst limit $limit")
+        own_rates+=("qdisc add dev lab$rail root tbf rate ${rate}bit burst $burst limit $limit")
     done
     batch head ip "${ends[@]}"
     batch head tc "${head_rates[@]}"
-    batch "n$1" tc "${here_rates[@]}"
-    batch "n$1" ip "${here[@]}"
+    batch "n$1" tc "${own_rates[@]}"
+    batch "n$1" ip "${own[@]}"
 }
 
 # make_machine NAME
@@ -215,7 +215,7 @@ wait_for_links() {
 
 # ------------------------------------------------------------------------------------------------------- namespaces
 
-# Before `hold` nothing may be forked: a pid namespace ends with the first process in it.
+# After it, nothing but init may be forked first: a pid namespace ends with the first process in it.
 enter() {
     local name parent
     local -a as=()
@@ -246,7 +246,7 @@ leave_unless() {
 # supervise PARENT ARGUMENT...: waits for the init of the pid namespace. When init goes, the kernel ends all others, and it has
 # gone when they have.
 supervise() {
-    local path
+    local path status
     leave_unless "$1"
     trap 'exit 143' TERM HUP
     trap 'exit 130' INT
@@ -256,11 +256,13 @@ supervise() {
     init=$!
     trap end EXIT
     wait "$init"
+    status=$? init='' # its number may be another's from here on
+    return "$status"
 }
 
 end() {
     trap '' INT TERM HUP
-    kill -KILL "$init" && wait "$init"
+    [[ ! $init ]] || { kill -KILL "$init" && wait "$init"; }
 } 2>/dev/null
 
 # be_init PARENT COMMAND...: as a shell it also reaps.
