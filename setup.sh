@@ -79,8 +79,6 @@ have_libfuzzer() {
         clang -fsanitize=fuzzer,address -x c -o /dev/null - >/dev/null 2>&1
 }
 
-have_yaml() { python3 -c 'import yaml' 2>/dev/null; }
-
 # need WHAT APT DNF CHECK...: adds what the check does not find to the lists of what is missing. An entry of a list is
 # what brings one of them, so the lists are as long as each other.
 need() {
@@ -185,12 +183,10 @@ need_cluster() {
     need 'tc (gives them their rates)' iproute2 iproute-tc have_admin tc
     need 'hostname (names them)' hostname hostname have hostname
     need 'jq (reads results)' jq jq have jq
-    need 'python3 (reads manifests)' python3 python3 have python3
     for name in unshare nsenter setpriv; do
         need "$name (namespaces, users and processors of tests)" util-linux util-linux have "$name"
     done
     have apt-get || return 0
-    need 'PyYAML (reads manifests)' python3-yaml '' have_yaml
     need 'slurmctld (leads a Slurm of the tests)' slurmctld '' have_admin slurmctld
     need 'slurmd (is a node of it)' slurmd '' have_admin slurmd
     for name in srun sinfo; do

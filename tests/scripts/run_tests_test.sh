@@ -84,7 +84,7 @@ tests --ci
 expect_status 0 '--ci'
 last_line '13 passed, 0 failed, 6 skipped' '--ci' # four variants, no_uring, the smoke tests, and that clang compiles
 calls=$(cat -- "$CALLS")
-[[ $calls == *'setup --tests=core,vm,install,compat,report,plugin,cluster'$'\n'* && $calls == *'-L ^smoke$'* ]] || fail "--ci: areas: $calls"
+[[ $calls == *'setup --tests=core,vm,install,compat,report,plugin'$'\n'* && $calls == *'-L ^smoke$'* ]] || fail "--ci: areas: $calls"
 [[ $calls == *build-no_uring*WEFT_URING=OFF*'--target no_uring'*'-L ^no_uring$'* ]] || fail "--ci: no_uring: $calls"
 
 # Why tests are skipped is told before the last line; for want of what set-up has they have failed.
