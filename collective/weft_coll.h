@@ -1,0 +1,144 @@
+/*
+ * weft_coll.h: the public contract of libweft_coll: several processes as one group, on weft.h alone.
+ *
+ *     what fails in a group ends it at every member, with the name of the member that is the cause
+ *
+ * Conventions are those of weft.h. In addition:
+ *   - A group has no thread. It makes progress in the calls that wait, and in weft_group_poll(): a member that is in
+ * none of them answers nobody. (Its death, or that it is stopped, shows all the same.)
+ *   - Any thread may call, also several at once.
+ */
+#ifndef WEFT_COLL_H
+#define WEFT_COLL_H
+
+#include "weft.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct weft_group; /* this process and others, each with a rank */
+
+/* ------------------------------------------------------------------------------------------- groups */
+
+/*
+ * What a group is made of. All zero (and NULL) is the default: everything is found in the environment.
+ *
+ * Who this process is among how many, and where they meet, is asked of these, in this order; the first that knows all
+ * of it is taken: these options, PMIx, torchrun's variables, Slurm's, those of PMI-1. `rendezvous` holds with any of
+ * them.
+ */
+struct weft_group_options {
+    uint32_t size;          /* processes; 0: rank and size are found */
+    uint32_t rank;          /* of this process, 0 to size - 1; counts only with a size */
+    const char *rendezvous; /* "HOST:PORT": rank 0 listens there; "file:PATH": rank 0 writes its address to that file,
+                             * in a folder that all share; NULL: found */
+    const char *source;     /* "options", "pmix", "torchrun", "slurm", "pmi": ask no other; NULL: ask all */
+    const char *name;       /* of the group, up to 63 characters without white space, the same at every member: others
+                             * are refused. A second group of a process needs another one where PMIx is the meeting;
+                             * PMI-1 serves one group of a process only */
+    uint32_t sessions; /* most that weft_group_connection() has open at a time; 0: no limit but the setting `peers` */
+    uint32_t reserved[7]; /* 0, else -EINVAL */
+};
+
+/*
+ * Makes a group of `options.size` processes; every one of them calls. Waits until all have come, and all know that.
+ * Rank 0 listens, and the others connect to it; all listen for later. A context that does not listen yet does after the
+ * call, on the port that the kernel chose, or on that of the rendezvous. With a key (setting key_file) all of this
+ * is under the key.
+ *
+ * The context belongs to the group: it takes the context's events (weft_event_poll()), peers that are no members are
+ * closed, and endpoints 0xFFFFFF00 and up are its own. A context has one group at a time. Settings to look at: `peers`
+ * (at rank 0, at least size - 1), `timeout` (after which a silent member is lost).
+ *
+ * The group waits as long as the least patient member does. `options` NULL: all zero. Errors, of which `err` says who
+ * and why: -EINVAL an option or a variable is wrong, or who this is or where they meet is not known (`err` says what to
+ * add), -ETIMEDOUT members have not come, -EEXIST there is a process of this rank, -EPROTO a member has another
+ * version, -EACCES this member and rank 0 have different keys, -ECONNREFUSED rank 0 belongs to another group, -EBUSY
+ * the context has a group, those of weft_listen() and weft_connect(), and how a member was lost.
+ */
+WEFT_API int weft_group_create(struct weft_context *context, const struct weft_group_options *options, int timeout_ms,
+                               struct weft_group **out, struct weft_error *err);
+
+/*
+ * As weft_group_create(), from addresses that the caller has: "HOST:PORT" of each rank, in their order. Nothing is
+ * looked for in the environment, and no member knows all others until all have met. A context that does not listen yet
+ * does on `addresses[rank]`. `name` as in weft_group_options; it may be NULL.
+ */
+WEFT_API int weft_group_create_from(struct weft_context *context, const char *const *addresses, uint32_t size,
+                                    uint32_t rank, const char *name, int timeout_ms, struct weft_group **out,
+                                    struct weft_error *err);
+
+/*
+ * Leaves the group, and ends it here: what is under way is cancelled, and never polled. Waits one second at most.
+ * Others notice when they need this member: a barrier that it has not entered ends at once, with its name. NULL is
+ * allowed.
+ */
+WEFT_API void weft_group_destroy(struct weft_group *group);
+
+WEFT_API uint32_t weft_group_rank(const struct weft_group *group);
+WEFT_API uint32_t weft_group_size(const struct weft_group *group);
+
+/* Number of this process among those of its host, from 0: as what has started them says, else in the order of ranks. */
+WEFT_API uint32_t weft_group_local_rank(const struct weft_group *group);
+
+/* "rank 3 (host, process 4711)", for messages; "" for a rank that the group has not. Lives as long as the group. */
+WEFT_API const char *weft_group_member_name(const struct weft_group *group, uint32_t rank);
+
+/* In one line, which source has said who this is and where all meet. Lives as long as the group. */
+WEFT_API const char *weft_group_source(const struct weft_group *group);
+
+/* Who was refused while the group came together, and why: one line each; "" when nobody was. The same at every member
+ * of weft_group_create(). Lives as long as the group. */
+WEFT_API const char *weft_group_refused(const struct weft_group *group);
+
+/* 0 while the group works; else the negative errno that ended it, and `err` has its text. */
+WEFT_API int weft_group_status(struct weft_group *group, struct weft_error *err);
+
+/* ------------------------------------------------------------------------------------------- barrier */
+
+/*
+ * Ends when every member has entered its barrier of the same number: all members enter the same barriers in the same
+ * order. Waits. After `timeout_ms` the call ends in -ETIMEDOUT, and with it the group at every member: `err` names
+ * those that were late. (One that has entered in the last third of that time may be named, too.) Other errors: those of
+ * the group.
+ */
+WEFT_API int weft_group_barrier(struct weft_group *group, int timeout_ms, struct weft_error *err);
+
+/* Enters the barrier, and does not wait: weft_group_poll() has the completion, with `user_data`. Several may be under
+ * way. `timeout_ms` 0: no deadline. Errors: -ENOMEM, and those of the group. */
+WEFT_API int weft_group_barrier_start(struct weft_group *group, int timeout_ms, void *user_data,
+                                      struct weft_error *err);
+
+/* As weft_queue_poll(), of what was started on this group. */
+WEFT_API int weft_group_poll(struct weft_group *group, struct weft_completion *completions, int max);
+
+/* As weft_queue_wait(). */
+WEFT_API int weft_group_wait(struct weft_group *group, int timeout_ms, struct weft_completion *completions, int max);
+
+/* A descriptor that is readable while there is something to poll, or something to do, which weft_group_poll() does.
+ * Only for poll, select and epoll (level-triggered). The group owns it. */
+WEFT_API int weft_group_fd(struct weft_group *group);
+
+/* ------------------------------------------------------------------------------------------- connections */
+
+/*
+ * The connection to the member `rank`: opened when it is first asked for, from whichever side, then the same. Waits;
+ * the other member has to be in a call of the group, too. The group owns the connection: it must not be closed. The
+ * session stays open until both members have released it, and longer, unless the limit of weft_group_options.sessions
+ * needs its place. Errors: -EINVAL no such rank, or the own one, -EMFILE the limit is reached, and none is released,
+ * -ETIMEDOUT, those of weft_connect(), which leave the group as it is, and those of the group.
+ */
+WEFT_API int weft_group_connection(struct weft_group *group, uint32_t rank, int timeout_ms,
+                                   struct weft_connection **out, struct weft_error *err);
+
+/* Nothing is under way on that connection any more, and nothing will be until it is asked for again. */
+WEFT_API void weft_group_release(struct weft_group *group, uint32_t rank);
+
+/* Sessions with other members now. */
+WEFT_API uint32_t weft_group_sessions(struct weft_group *group);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
