@@ -1,0 +1,179 @@
+/* The calls of weft_coll.h on a group that is up. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "collective/group/group.h"
+
+static int enter(struct weft_group *group, int timeout_ms, bool waited, void *user_data, struct wf_coll_operation **out,
+                 struct weft_error *err)
+{
+    if (group->status < 0)
+        return wf_coll_refuse(err, group->status, "%s", group->text);
+    int result = wf_coll_enter(group, timeout_ms, waited, user_data, out);
+    return result < 0 ? wf_coll_refuse(err, result, "no memory for a barrier") : 0;
+}
+
+static void take_out(struct weft_group *group, struct wf_coll_operation *operation)
+{
+    struct wf_coll_operation **at = &group->operations;
+    while (*at != operation)
+        at = &(*at)->next;
+    *at = operation->next;
+    free(operation);
+    wf_coll_ring(group);
+}
+
+int weft_group_barrier(struct weft_group *group, int timeout_ms, struct weft_error *err)
+{
+    struct weft_error unused = {0};
+    struct wf_coll_operation *operation;
+    err = err ? err : &unused;
+    if (!group)
+        return wf_coll_refuse(err, -EINVAL, "weft_group_barrier: group is NULL");
+    pthread_mutex_lock(&group->lock);
+    wf_coll_drive(group);
+    int result = enter(group, timeout_ms, true, NULL, &operation, err);
+    while (result == 0) {
+        wf_coll_drive(group);
+        if (operation->ended)
+            break;
+        pthread_mutex_unlock(&group->lock);
+        wf_coll_sleep(group, WF_COLL_NEVER);
+        pthread_mutex_lock(&group->lock);
+    }
+    if (result == 0) {
+        result = operation->completion.status;
+        if (result < 0)
+            wf_coll_refuse(err, result, "%s", operation->completion.text);
+        take_out(group, operation);
+    }
+    pthread_mutex_unlock(&group->lock);
+    return result;
+}
+
+int weft_group_barrier_start(struct weft_group *group, int timeout_ms, void *user_data, struct weft_error *err)
+{
+    struct weft_error unused = {0};
+    struct wf_coll_operation *operation;
+    err = err ? err : &unused;
+    if (!group || timeout_ms < 0)
+        return wf_coll_refuse(err, -EINVAL, "weft_group_barrier_start: %s",
+                              group ? "timeout_ms is below 0" : "group is NULL");
+    pthread_mutex_lock(&group->lock);
+    wf_coll_drive(group);
+    int result = enter(group, timeout_ms > 0 ? timeout_ms : -1, false, user_data, &operation, err);
+    wf_coll_drive(group);
+    pthread_mutex_unlock(&group->lock);
+    return result;
+}
+
+static int take_ended(struct weft_group *group, struct weft_completion *completions, int max)
+{
+    int count = 0;
+    struct wf_coll_operation **at = &group->operations;
+    while (*at && count < max) {
+        struct wf_coll_operation *operation = *at;
+        if (!operation->ended || operation->waited) {
+            at = &operation->next;
+            continue;
+        }
+        completions[count++] = operation->completion;
+        *at = operation->next;
+        free(operation);
+    }
+    wf_coll_ring(group);
+    return count;
+}
+
+int weft_group_wait(struct weft_group *group, int timeout_ms, struct weft_completion *completions, int max)
+{
+    if (!group || !completions || max < 1)
+        return -EINVAL;
+    int64_t until_ns = timeout_ms < 0 ? WF_COLL_NEVER : wf_coll_now_ns() + timeout_ms * 1000000LL;
+    for (;;) {
+        pthread_mutex_lock(&group->lock);
+        wf_coll_drive(group);
+        int count = take_ended(group, completions, max);
+        pthread_mutex_unlock(&group->lock);
+        if (count > 0)
+            return count;
+        if (until_ns != WF_COLL_NEVER && wf_coll_now_ns() >= until_ns)
+            return -ETIMEDOUT;
+        wf_coll_sleep(group, until_ns);
+    }
+}
+
+int weft_group_poll(struct weft_group *group, struct weft_completion *completions, int max)
+{
+    int count = weft_group_wait(group, 0, completions, max);
+    return count == -ETIMEDOUT ? 0 : count;
+}
+
+int weft_group_fd(struct weft_group *group)
+{
+    return group ? group->set : -EINVAL;
+}
+
+int weft_group_connection(struct weft_group *group, uint32_t rank, int timeout_ms, struct weft_connection **out,
+                          struct weft_error *err)
+{
+    struct weft_error unused = {0};
+    err = err ? err : &unused;
+    if (!group || !out || rank >= group->size || rank == group->rank)
+        return wf_coll_refuse(err, -EINVAL, "weft_group_connection: %s",
+                              !group ? "group is NULL"
+                              : !out ? "out is NULL"
+                                     : "no such rank, or the own one");
+    int64_t until_ns = timeout_ms < 0 ? WF_COLL_NEVER : wf_coll_now_ns() + timeout_ms * 1000000LL;
+    pthread_mutex_lock(&group->lock);
+    int result;
+    for (;;) {
+        wf_coll_drive(group);
+        result = wf_coll_reach(group, rank, until_ns, err);
+        if (result != 0)
+            break;
+        if (until_ns != WF_COLL_NEVER && wf_coll_now_ns() >= until_ns) {
+            result = wf_coll_refuse(err, -ETIMEDOUT, "%s did not answer within %d ms", group->members[rank].name,
+                                    timeout_ms);
+            break;
+        }
+        pthread_mutex_unlock(&group->lock);
+        wf_coll_sleep(group, until_ns);
+        pthread_mutex_lock(&group->lock);
+    }
+    if (result == 1) {
+        struct wf_coll_session *session = group->members[rank].session;
+        session->wanted = true;
+        session->used = ++group->uses;
+        *out = session->data;
+    }
+    pthread_mutex_unlock(&group->lock);
+    return result == 1 ? 0 : result;
+}
+
+void weft_group_release(struct weft_group *group, uint32_t rank)
+{
+    if (!group || rank >= group->size)
+        return;
+    pthread_mutex_lock(&group->lock);
+    struct wf_coll_session *session = group->members[rank].session;
+    if (session) {
+        session->wanted = false;
+        session->used = ++group->uses;
+        session->kept = false;
+    }
+    pthread_mutex_unlock(&group->lock);
+}
+
+uint32_t weft_group_sessions(struct weft_group *group)
+{
+    uint32_t count = 0;
+    if (!group)
+        return 0;
+    pthread_mutex_lock(&group->lock);
+    wf_coll_drive(group);
+    for (const struct wf_coll_session *session = group->sessions; session; session = session->next)
+        count += session->state == WF_COLL_OPEN || session->state == WF_COLL_PARTED;
+    pthread_mutex_unlock(&group->lock);
+    return count;
+}

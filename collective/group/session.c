@@ -1,0 +1,441 @@
+/* Sessions with members and strangers: dialled, come, closed. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/group/group.h"
+#include "collective/group/words.h"
+
+#define STRANGERS_MAX 256
+#define GOODBYE_MS 1000
+#define TRY_MS 2000                   /* for one address where there are others, or the address may be an old one */
+#define AGAIN_NS (50 * 1000000LL)     /* between two rounds through the addresses */
+#define CROSSED_NS (1000 * 1000000LL) /* for the other side's dial to arrive */
+#define HELLO_NS (5 * 1000000000LL)   /* for a stranger to say who it is */
+
+static void tidy(struct weft_group *group, struct wf_coll_session *session)
+{
+    if (session->state != WF_COLL_CLOSED || session->under_way > 0)
+        return;
+    struct wf_coll_session **at = &group->sessions;
+    while (*at != session)
+        at = &(*at)->next;
+    *at = session->next;
+    free(session->hello);
+    free(session);
+}
+
+static void closed(struct weft_group *group, struct wf_coll_task *task, const struct weft_completion *completion)
+{
+    (void)completion;
+    struct wf_coll_session *session =
+        (struct wf_coll_session *)((char *)task - offsetof(struct wf_coll_session, closed));
+    session->under_way--;
+    tidy(group, session);
+}
+
+static void part_from(struct weft_group *group, struct wf_coll_session *session)
+{
+    struct weft_options options = {.queue = group->queue, .timeout_ms = GOODBYE_MS, .user_data = &session->closed};
+    struct weft_request *request;
+    struct weft_peer *peer = session->peer;
+    session->peer = NULL;
+    session->control = session->data = NULL;
+    session->under_way++;
+    if (weft_peer_close_start(peer, &options, &request, NULL) < 0)
+        session->under_way--;
+}
+
+void wf_coll_session_close(struct weft_group *group, struct wf_coll_session *session)
+{
+    if (session->state == WF_COLL_CLOSED)
+        return;
+    if (session->rank >= 0) {
+        struct wf_coll_member *member = &group->members[session->rank];
+        if (member->session == session)
+            member->session = NULL;
+        if (member->dial == session)
+            member->dial = NULL;
+    }
+    if (session->state == WF_COLL_STRANGER || session->state == WF_COLL_HELD)
+        group->strangers--;
+    if (session->on_demand)
+        group->on_demand--;
+    session->state = WF_COLL_CLOSED;
+    if (session->dialling && group->ending) /* else it ends in order, without a word in the other one's log */
+        weft_cancel(session->dialling);
+    if (session->peer)
+        part_from(group, session);
+    tidy(group, session);
+}
+
+void wf_coll_dials_cancel(struct weft_group *group)
+{
+    for (struct wf_coll_session *session = group->sessions; session; session = session->next)
+        if (session->dialling)
+            weft_cancel(session->dialling);
+}
+
+/* --- dialling --- */
+
+static struct wf_coll_session *of_dialled(struct wf_coll_task *task)
+{
+    return (struct wf_coll_session *)((char *)task - offsetof(struct wf_coll_session, dialled));
+}
+
+/* Address number `index` of a list. The scope of a link-local one is the name of an interface of its own machine: here
+ * it is that of our rail. False: there is none. */
+static bool address_at(struct weft_group *group, const char *list, uint32_t index, char *out, size_t room)
+{
+    for (; index > 0 && *list; index--) {
+        list += strcspn(list, ",");
+        list += *list == ',';
+    }
+    size_t length = strcspn(list, ",");
+    if (length == 0)
+        return false;
+    const char *scope = memchr(list, '%', length),
+               *close = scope ? memchr(scope, ']', length - (size_t)(scope - list)) : NULL;
+    if (scope && close) {
+        struct weft_rail_info rails[WF_COLL_RAILS_MAX];
+        int count = weft_context_rails(group->context, rails, WF_COLL_RAILS_MAX);
+        count = count < WF_COLL_RAILS_MAX ? count : WF_COLL_RAILS_MAX;
+        const char *interface = count > 0 ? rails[index % (uint32_t)count].interface : "";
+        snprintf(out, room, "%.*s%%%s%.*s", (int)(scope - list), list, interface,
+                 (int)(length - (size_t)(close - list)), close);
+    } else {
+        snprintf(out, room, "%.*s", (int)length, list);
+    }
+    return true;
+}
+
+static bool passing(int status)
+{
+    return status != -EACCES && status != -EINVAL && status != -ENOMEM;
+}
+
+/* The session comes to nothing. */
+static void give_up(struct weft_group *group, struct wf_coll_session *session)
+{
+    struct wf_coll_member *member = &group->members[session->rank];
+    member->failure = session->failure ? session->failure : -ETIMEDOUT;
+    snprintf(member->text, sizeof member->text, "%s", session->text[0] ? session->text : "no answer");
+    if (group->phase == WF_COLL_JOINING && session->rank == 0)
+        wf_coll_join_failed(group, session);
+    else if (group->phase == WF_COLL_TREE && wf_coll_is_near(group, (uint32_t)session->rank))
+        wf_coll_fail(group, member->failure, "%s cannot be reached: %s", member->name, member->text);
+    wf_coll_session_close(group, session);
+}
+
+static struct wf_coll_session *add(struct weft_group *group, enum wf_coll_state state);
+
+/* A session that takes the place of a dialled one: what is still under way on that one does not concern it. */
+static struct wf_coll_session *renew(struct weft_group *group, struct wf_coll_session *session)
+{
+    struct wf_coll_session *next = add(group, WF_COLL_DIALLING);
+    if (!next)
+        return NULL;
+    next->rank = session->rank;
+    next->dials = true;
+    next->on_demand = session->on_demand;
+    next->deadline_ns = session->deadline_ns;
+    next->expected_token = session->expected_token;
+    next->attempt = session->attempt;
+    next->failure = session->failure;
+    memcpy(next->text, session->text, sizeof next->text);
+    group->on_demand += next->on_demand;
+    wf_coll_session_close(group, session);
+    group->members[next->rank].dial = next;
+    return next;
+}
+
+void wf_coll_dial_later(struct weft_group *group, struct wf_coll_session *session)
+{
+    session = renew(group, session);
+    if (session)
+        session->again_ns = wf_coll_now_ns() + CROSSED_NS;
+    else
+        wf_coll_fail(group, -ENOMEM, "no memory for a session");
+}
+
+static void try_failed(struct weft_group *group, struct wf_coll_session *session, int status, const char *text)
+{
+    session->failure = status;
+    snprintf(session->text, sizeof session->text, "%s", text);
+    bool file = group->phase == WF_COLL_JOINING && group->meet.way == WF_MEET_FILE;
+    if (!passing(status) || file) {
+        give_up(group, session);
+        return;
+    }
+    session->attempt++;
+    if (session->state != WF_COLL_DIALLING) {
+        session = renew(group, session);
+        if (!session) {
+            wf_coll_fail(group, -ENOMEM, "no memory for a session");
+            return;
+        }
+    }
+    char address[300];
+    bool more = address_at(group, group->members[session->rank].addresses, session->attempt, address, sizeof address);
+    session->again_ns = more ? 0 : wf_coll_now_ns() + AGAIN_NS;
+    if (!more)
+        session->attempt = 0;
+}
+
+static void try_once(struct weft_group *group, struct wf_coll_session *session)
+{
+    const char *list = group->members[session->rank].addresses;
+    char address[300], second[300];
+    struct weft_error err = {0};
+    int64_t left_ms =
+        session->deadline_ns == WF_COLL_NEVER ? INT32_MAX : (session->deadline_ns - wf_coll_now_ns()) / 1000000;
+    if (!address_at(group, list, session->attempt, address, sizeof address)) {
+        try_failed(group, session, -EINVAL, "no address is known");
+        return;
+    }
+    bool shorter = session->expected_token != 0 || address_at(group, list, 1, second, sizeof second);
+    struct weft_options options = {
+        .queue = group->queue,
+        .user_data = &session->dialled,
+        .timeout_ms = shorter && left_ms > TRY_MS ? TRY_MS
+                      : left_ms > 1               ? (int)left_ms
+                                                  : 1,
+    };
+    session->under_way++;
+    int result = weft_connect_start(group->context, address, &options, &session->dialling, &err);
+    if (result < 0) {
+        session->under_way--;
+        session->dialling = NULL;
+        try_failed(group, session, result, err.text);
+    }
+}
+
+static void open_both(struct weft_group *group, struct wf_coll_session *session)
+{
+    struct weft_options options = {.queue = group->queue, .timeout_ms = session->expected_token ? TRY_MS : 0};
+    struct weft_request *request;
+    struct weft_error err = {0};
+    session->state = WF_COLL_OPENING;
+    options.user_data = &session->control_opened;
+    session->under_way++;
+    int result = weft_connection_open_start(group->control, session->peer, WF_COLL_CONTROL, &options, &request, &err);
+    if (result < 0)
+        session->under_way--;
+    if (result == 0) {
+        options.user_data = &session->data_opened;
+        session->under_way++;
+        result = weft_connection_open_start(group->data, session->peer, WF_COLL_DATA, &options, &request, &err);
+        if (result < 0)
+            session->under_way--;
+    }
+    if (result < 0)
+        try_failed(group, session, result, err.text);
+}
+
+static void dialled(struct weft_group *group, struct wf_coll_task *task, const struct weft_completion *completion)
+{
+    struct wf_coll_session *session = of_dialled(task);
+    session->under_way--;
+    session->dialling = NULL;
+    if (completion->status == 0)
+        session->peer = completion->peer;
+    if (session->state == WF_COLL_CLOSED) {
+        if (session->peer)
+            part_from(group, session);
+        tidy(group, session);
+    } else if (completion->status < 0) {
+        try_failed(group, session, completion->status, completion->text);
+    } else {
+        open_both(group, session);
+    }
+}
+
+static void opened(struct weft_group *group, struct wf_coll_session *session, struct weft_connection **place,
+                   const struct weft_completion *completion)
+{
+    session->under_way--;
+    if (session->state == WF_COLL_CLOSED) {
+        tidy(group, session);
+        return;
+    }
+    if (session->state != WF_COLL_OPENING) /* the other one has failed */
+        return;
+    if (completion->status < 0) {
+        try_failed(group, session, completion->status, completion->text);
+        return;
+    }
+    *place = completion->connection;
+    if (session->control && session->data)
+        wf_coll_knock(group, session);
+}
+
+static void control_opened(struct weft_group *group, struct wf_coll_task *task,
+                           const struct weft_completion *completion)
+{
+    struct wf_coll_session *session =
+        (struct wf_coll_session *)((char *)task - offsetof(struct wf_coll_session, control_opened));
+    opened(group, session, &session->control, completion);
+}
+
+static void data_opened(struct weft_group *group, struct wf_coll_task *task, const struct weft_completion *completion)
+{
+    struct wf_coll_session *session =
+        (struct wf_coll_session *)((char *)task - offsetof(struct wf_coll_session, data_opened));
+    opened(group, session, &session->data, completion);
+}
+
+static struct wf_coll_session *add(struct weft_group *group, enum wf_coll_state state)
+{
+    struct wf_coll_session *session = calloc(1, sizeof *session);
+    if (!session)
+        return NULL;
+    session->dialled.ended = dialled;
+    session->control_opened.ended = control_opened;
+    session->data_opened.ended = data_opened;
+    session->closed.ended = closed;
+    session->state = state;
+    session->rank = -1;
+    session->next = group->sessions;
+    group->sessions = session;
+    return session;
+}
+
+int wf_coll_dial(struct weft_group *group, uint32_t rank, int64_t deadline_ns, uint64_t expected_token, bool on_demand)
+{
+    struct wf_coll_session *session = add(group, WF_COLL_DIALLING);
+    if (!session)
+        return -ENOMEM;
+    session->rank = rank;
+    session->dials = true;
+    session->on_demand = on_demand;
+    session->deadline_ns = deadline_ns;
+    session->expected_token = expected_token;
+    group->on_demand += on_demand;
+    group->members[rank].dial = session;
+    group->members[rank].failure = 0;
+    try_once(group, session);
+    return 0;
+}
+
+/* --- who has come --- */
+
+void wf_coll_came(struct weft_group *group, struct weft_peer *peer)
+{
+    struct wf_coll_session *session =
+        group->strangers < STRANGERS_MAX + group->size ? add(group, WF_COLL_STRANGER) : NULL;
+    if (!session) {
+        struct weft_options options = {.queue = group->queue, .timeout_ms = GOODBYE_MS};
+        struct weft_request *request;
+        weft_peer_close_start(peer, &options, &request, NULL);
+        return;
+    }
+    group->strangers++;
+    session->peer = peer;
+    session->deadline_ns = wf_coll_now_ns() + HELLO_NS;
+}
+
+static struct wf_coll_session *of_peer(struct weft_group *group, const struct weft_peer *peer)
+{
+    struct wf_coll_session *session = group->sessions;
+    while (session && session->peer != peer)
+        session = session->next;
+    return session;
+}
+
+struct wf_coll_session *wf_coll_session_of(struct weft_group *group, const struct weft_connection *control)
+{
+    struct wf_coll_session *session = group->sessions;
+    while (session && session->control != control)
+        session = session->next;
+    return session;
+}
+
+void wf_coll_connected(struct weft_group *group, struct weft_peer *peer, struct weft_endpoint *endpoint,
+                       struct weft_connection *connection)
+{
+    struct wf_coll_session *session = of_peer(group, peer);
+    struct weft_connection **place = !session                     ? NULL
+                                     : endpoint == group->control ? &session->control
+                                     : endpoint == group->data    ? &session->data
+                                                                  : NULL;
+    if (place && !*place && !session->dials) {
+        *place = connection;
+    } else if (place) { /* no member opens a second one */
+        wf_coll_session_close(group, session);
+    }
+}
+
+void wf_coll_lost(struct weft_group *group, const struct weft_event *event)
+{
+    struct wf_coll_session *session = of_peer(group, event->peer);
+    if (!session)
+        return;
+    struct wf_coll_member *member = session->rank >= 0 ? &group->members[session->rank] : NULL;
+    switch (session->state) {
+    case WF_COLL_OPENING:
+    case WF_COLL_KNOCKING:
+        try_failed(group, session, event->status, event->text);
+        return;
+    case WF_COLL_OPEN:
+        if (!member->left && !session->parting)
+            wf_coll_fail(group, event->status, "%s is lost: %s", member->name, event->text);
+        break;
+    case WF_COLL_DIALLING:
+    case WF_COLL_STRANGER:
+    case WF_COLL_HELD:
+    case WF_COLL_PARTED:
+    case WF_COLL_CLOSED:
+        break;
+    }
+    wf_coll_session_close(group, session);
+}
+
+/* --- time --- */
+
+static void tend(struct weft_group *group, struct wf_coll_session *session, int64_t now_ns)
+{
+    bool stranger = session->state == WF_COLL_STRANGER;
+    bool on_its_way = session->state <= WF_COLL_KNOCKING;
+    if ((stranger || on_its_way) && now_ns >= session->deadline_ns) {
+        if (on_its_way)
+            give_up(group, session);
+        else
+            wf_coll_session_close(group, session);
+    } else if (session->state == WF_COLL_DIALLING && !session->dialling && now_ns >= session->again_ns) {
+        try_once(group, session);
+    }
+}
+
+void wf_coll_sessions_tend(struct weft_group *group, int64_t now_ns)
+{
+    for (struct wf_coll_session *session = group->sessions, *next; session; session = next) {
+        next = session->next; /* nothing below ends another session but the group's failure, which closes none */
+        tend(group, session, now_ns);
+    }
+}
+
+int64_t wf_coll_sessions_next_ns(const struct weft_group *group)
+{
+    int64_t next_ns = WF_COLL_NEVER;
+    for (const struct wf_coll_session *session = group->sessions; session; session = session->next) {
+        int64_t at_ns = WF_COLL_NEVER;
+        if (session->state == WF_COLL_DIALLING && !session->dialling)
+            at_ns = session->again_ns;
+        else if (session->state <= WF_COLL_STRANGER)
+            at_ns = session->deadline_ns;
+        if (at_ns < next_ns)
+            next_ns = at_ns;
+    }
+    return next_ns;
+}
+
+void wf_coll_sessions_free(struct weft_group *group)
+{
+    while (group->sessions) {
+        struct wf_coll_session *session = group->sessions;
+        group->sessions = session->next;
+        free(session->hello);
+        free(session);
+    }
+}
