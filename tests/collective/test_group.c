@@ -1,0 +1,165 @@
+/* test_group.c: processes come together, all know all, and barriers are in order. */
+#include "group_support.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BARRIERS = 20 };
+
+static int pass_many(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    LOOP_CHECK(weft_group_rank(group) == process->rank && weft_group_size(group) == process->size, "rank %u of %u",
+               weft_group_rank(group), weft_group_size(group));
+    LOOP_CHECK(weft_group_local_rank(group) == process->rank, "all are on one host, and rank %u is number %u",
+               process->rank, weft_group_local_rank(group));
+    for (uint32_t i = 0; i < process->size; i++) {
+        char start[32];
+        snprintf(start, sizeof start, "rank %u (", i);
+        LOOP_CHECK(strncmp(weft_group_member_name(group, i), start, strlen(start)) == 0, "'%s'",
+                   weft_group_member_name(group, i));
+    }
+    int result = 0;
+    for (int i = 0; i < BARRIERS && result == 0; i++)
+        result = group_pass(process, group, GROUP_MS, err);
+    return result;
+}
+
+static void come_together(uint32_t size)
+{
+    struct group_world world;
+    loop_note("%u processes", size);
+    group_world_create(&world, size, pass_many);
+    group_start_all(&world);
+    group_join_all(&world);
+    group_check_all(&world, -1, 0, NULL);
+    char words[64];
+    snprintf(words, sizeof words, "rank 1 of %u by options, meeting at file:", size);
+    LOOP_CHECK(strncmp(world.shared->source[1], words, strlen(words)) == 0, "'%s'", world.shared->source[1]);
+    group_world_destroy(&world);
+}
+
+static void two_to_sixteen(void)
+{
+    static const uint32_t sizes[] = {2, 3, 4, 5, 7, 8, 11, 16};
+    for (size_t i = 0; i < (size_t)LOOP_COUNT(8, 4); i++)
+        come_together(sizes[i]);
+}
+
+static int alone_body(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    return group_pass(process, group, 1000, err);
+}
+
+static void alone(void)
+{
+    struct group_world world;
+    group_world_create(&world, 1, alone_body);
+    group_start_all(&world);
+    group_join_all(&world);
+    group_check_all(&world, -1, 0, NULL);
+    group_world_destroy(&world);
+}
+
+/* Rank 0 listens where all know it beforehand. */
+static void at_an_address(void)
+{
+    struct group_world world;
+    int port, held = loop_hold_port(&port);
+    group_world_create(&world, 4, pass_many);
+    snprintf(world.rendezvous, sizeof world.rendezvous, "127.0.1.1:%d", port);
+    for (int i = world.count - 1; i >= 0; i--)
+        group_start(&world.process[i]);
+    group_join_all(&world);
+    group_check_all(&world, -1, 0, NULL);
+    group_world_destroy(&world);
+    close(held);
+}
+
+/* --- barriers that are begun and polled --- */
+
+static int poll_barriers(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    struct weft_completion completions[4];
+    int marks[8], polled = 0;
+    (void)process;
+    for (int i = 0; i < 8; i++) {
+        int result = weft_group_barrier_start(group, GROUP_MS, &marks[i], err);
+        if (result < 0)
+            return result;
+    }
+    while (polled < 8) {
+        int count = weft_group_poll(group, completions, 4);
+        LOOP_CHECK(count >= 0, "weft_group_poll: %d", count);
+        for (int i = 0; i < count; i++, polled++)
+            LOOP_CHECK(completions[i].status == 0 && completions[i].user_data == &marks[polled], "barrier %d: %d, '%s'",
+                       polled, completions[i].status, completions[i].text);
+        if (count == 0)
+            LOOP_CHECK(loop_readable(weft_group_fd(group), GROUP_MS), "nothing happens after %d barriers", polled);
+    }
+    LOOP_CHECK(weft_group_wait(group, 0, completions, 4) == -ETIMEDOUT, "more barriers than were begun");
+    return group_pass(process, group, GROUP_MS, err);
+}
+
+static void begun_and_polled(void)
+{
+    struct group_world world;
+    group_world_create(&world, 5, poll_barriers);
+    group_start_all(&world);
+    group_join_all(&world);
+    group_check_all(&world, -1, 0, NULL);
+    group_world_destroy(&world);
+}
+
+/* --- addresses of the caller's own --- */
+
+static char *own_addresses[8];
+
+static int from_body(int in, int out, void *arg)
+{
+    const struct group_process *process = arg;
+    struct weft_group *group;
+    struct weft_error err = {0};
+    (void)in, (void)out;
+    struct weft_context *context = loop_context(NULL, 1);
+    LOOP_CALL(weft_group_create_from(context, (const char *const *)own_addresses, process->size, process->rank, "own",
+                                     GROUP_MS, &group, &err),
+              &err);
+    for (int i = 0; i < BARRIERS; i++)
+        LOOP_CALL(weft_group_barrier(group, GROUP_MS, &err), &err);
+    weft_group_destroy(group);
+    loop_context_end(context);
+    return 0;
+}
+
+static void from_addresses(void)
+{
+    struct group_world world;
+    int held[6], port;
+    group_world_create(&world, 6, NULL);
+    for (int i = 0; i < 6; i++) {
+        held[i] = loop_hold_port(&port);
+        LOOP_CHECK(asprintf(&own_addresses[i], "127.0.1.1:%d", port) > 0, "no memory");
+    }
+    for (int i = 0; i < 6; i++)
+        loop_child_start(&world.process[i].child, from_body, &world.process[i]);
+    group_join_all(&world);
+    for (int i = 0; i < 6; i++) {
+        close(held[i]);
+        free(own_addresses[i]);
+    }
+    group_world_destroy(&world);
+}
+
+int main(int argc, char **argv)
+{
+    loop_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        LOOP_CASE(two_to_sixteen, 60),   LOOP_CASE(alone, 10),          LOOP_CASE(at_an_address, 20),
+        LOOP_CASE(begun_and_polled, 20), LOOP_CASE(from_addresses, 20),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+/* test_group_reach.c: connections on demand, between any two members, both at once, and no more than are allowed. */
+#include "group_support.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void exchange(struct group_process *process, struct weft_connection *connection, uint32_t with)
+{
+    uint64_t told = process->rank * 1000 + with, heard = 0;
+    struct weft_request *receive = loop_recv(connection, &heard, sizeof heard, 5);
+    struct weft_request *send = loop_send(connection, &told, sizeof told, 5);
+    loop_done(receive, 0, sizeof heard);
+    loop_done(send, 0, sizeof told);
+    LOOP_CHECK(heard == with * 1000 + process->rank, "rank %u heard %llu from rank %u", process->rank,
+               (unsigned long long)heard, with);
+}
+
+/* All dial all at the same time: every pair from both sides. */
+static int each_with_each(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    struct weft_connection *connections[GROUP_MAX] = {0}, *again;
+    for (uint32_t i = 1; i < 8; i++) {
+        uint32_t with = process->rank ^ i; /* the partner of this round has the same one */
+        if (with >= process->size)
+            continue;
+        int result = weft_group_connection(group, with, GROUP_MS, &connections[with], err);
+        if (result < 0)
+            return result;
+    }
+    for (uint32_t with = 0; with < process->size; with++)
+        if (with != process->rank) {
+            LOOP_CALL(weft_group_connection(group, with, GROUP_MS, &again, err), err);
+            LOOP_CHECK(again == connections[with], "rank %u: another connection to rank %u", process->rank, with);
+        }
+    int result = group_pass(process, group, GROUP_MS, err);
+    for (uint32_t i = 1; i < 8 && result == 0; i++)
+        if ((process->rank ^ i) < process->size)
+            exchange(process, connections[process->rank ^ i], process->rank ^ i);
+    LOOP_CHECK(weft_group_sessions(group) == process->size - 1, "%u sessions", weft_group_sessions(group));
+    return result < 0 ? result : group_pass(process, group, GROUP_MS, err);
+}
+
+static void all_pairs(void)
+{
+    static const uint32_t sizes[] = {4, 8, 7};
+    for (size_t i = 0; i < (size_t)LOOP_COUNT(3, 1); i++)
+        for (int round = 0; round < LOOP_COUNT(4, 1); round++) {
+            struct group_world world;
+            group_world_create(&world, sizes[i], each_with_each);
+            group_start_all(&world);
+            group_join_all(&world);
+            group_check_all(&world, -1, 0, NULL);
+            group_world_destroy(&world);
+        }
+}
+
+/* A tournament: one partner in each round, and never more than two sessions beside those of the tree. */
+static int in_turns(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    uint32_t most = 0;
+    int result = 0;
+    for (uint32_t i = 1; i < process->size && result == 0; i++) {
+        struct weft_connection *connection;
+        uint32_t with = process->rank ^ i;
+        result = weft_group_connection(group, with, GROUP_MS, &connection, err);
+        if (result == 0) {
+            exchange(process, connection, with);
+            result = group_pass(process, group, GROUP_MS, err);
+            uint32_t sessions = weft_group_sessions(group);
+            most = sessions > most ? sessions : most;
+            weft_group_release(group, with);
+        }
+        if (result == 0)
+            result = group_pass(process, group, GROUP_MS, err);
+    }
+    process->world->shared->value[process->slot] = most;
+    return result;
+}
+
+static void bounded(void)
+{
+    struct group_world world;
+    group_world_create(&world, 16, in_turns);
+    for (int i = 0; i < 16; i++)
+        world.process[i].sessions = 1;
+    group_start_all(&world);
+    group_join_all(&world);
+    group_check_all(&world, -1, 0, NULL);
+    for (int i = 0; i < 16; i++)
+        LOOP_CHECK(world.shared->value[i] < 12, "rank %d had %llu sessions", i,
+                   (unsigned long long)world.shared->value[i]);
+    group_world_destroy(&world);
+}
+
+static int too_many(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    struct weft_connection *connection;
+    int result = 0;
+    if (process->rank == 7) {
+        for (uint32_t i = 4; i < 6 && result == 0; i++)
+            result = weft_group_connection(group, i, GROUP_MS, &connection, err);
+        LOOP_CHECK(result == 0, "%s", err->text);
+        LOOP_CHECK(weft_group_connection(group, 6, GROUP_MS, &connection, err) == -EMFILE &&
+                       strstr(err->text, "release one"),
+                   "'%s'", err->text);
+        weft_group_release(group, 4);
+        result = weft_group_connection(group, 6, GROUP_MS, &connection, err);
+        LOOP_CHECK(weft_group_connection(group, 7, 0, &connection, err) == -EINVAL, "a connection to itself");
+        LOOP_CHECK(weft_group_connection(group, 8, 0, &connection, err) == -EINVAL, "a connection to nobody");
+    }
+    return result < 0 ? result : group_pass(process, group, GROUP_MS, err);
+}
+
+static void the_limit(void)
+{
+    struct group_world world;
+    group_world_create(&world, 8, too_many);
+    world.process[7].sessions = 2;
+    group_start_all(&world);
+    group_join_all(&world);
+    group_check_all(&world, -1, 0, NULL);
+    group_world_destroy(&world);
+}
+
+/* After its making a member has the sessions of the tree, and soon no other. */
+static int settle(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    uint32_t tree =
+        (process->rank > 0) + (2 * process->rank + 1 < process->size) + (2 * process->rank + 2 < process->size);
+    struct weft_completion completion;
+    int64_t limit_ms = loop_now_ms() + GROUP_MS;
+    while (weft_group_sessions(group) != tree) {
+        LOOP_CHECK(loop_now_ms() < limit_ms, "rank %u keeps %u sessions, and the tree has %u", process->rank,
+                   weft_group_sessions(group), tree);
+        weft_group_wait(group, 20, &completion, 1);
+    }
+    return group_pass(process, group, GROUP_MS, err);
+}
+
+static void only_the_tree(void)
+{
+    struct group_world world;
+    group_world_create(&world, 12, settle);
+    group_start_all(&world);
+    group_join_all(&world);
+    group_check_all(&world, -1, 0, NULL);
+    group_world_destroy(&world);
+}
+
+int main(int argc, char **argv)
+{
+    loop_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        LOOP_CASE(all_pairs, 60),
+        LOOP_CASE(bounded, 40),
+        LOOP_CASE(the_limit, 20),
+        LOOP_CASE(only_the_tree, 20),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
