@@ -34,7 +34,40 @@ works() {
     expect_status 0 "running $1"
 }
 
-for file in include/weft.h bin/weft share/man/man1/weft.1 share/man/man3/weft.3 \
+cat >"$work/group.c" <<'END'
+#include <stdio.h>
+#include <weft_coll.h>
+
+int main(void)
+{
+    struct weft_config *config;
+    struct weft_context *context = NULL;
+    struct weft_group *group = NULL;
+    struct weft_error err = {0};
+    int result = weft_config_create(&config, &err);
+    if (result == 0)
+        result = weft_config_set(config, "rails", "127.0.0.1", &err);
+    if (result == 0)
+        result = weft_context_create(config, &context, &err);
+    if (result == 0)
+        result = weft_group_create(context, &(struct weft_group_options){.size = 1}, 1000, &group, &err);
+    if (result == 0)
+        result = weft_group_barrier(group, 1000, &err);
+    puts(result == 0 ? weft_group_member_name(group, 0) : err.text);
+    weft_group_destroy(group);
+    weft_context_destroy(context);
+    weft_config_destroy(config);
+    return result != 0;
+}
+END
+
+meets() {
+    run "$1"
+    expect_status 0 "running $1"
+    expect_text 'rank 0 (' "running $1"
+}
+
+for file in include/weft.h include/weft_coll.h bin/weft share/man/man1/weft.1 share/man/man3/weft.3 \
     share/doc/weft/examples/one_message.c share/doc/weft/examples/event_loop.c; do
     [[ -s $prefix/$file ]] || fail "$file is not installed"
 done
@@ -66,6 +99,11 @@ declared=$(sed -n 's/^WEFT_API.*[ *]\(weft_[a-z_]*\)(.*/\1/p' "$prefix/include/w
 [[ $declared == "$(nm -D --defined-only "$libdir/libweft.so" | sed -n 's/.* T \(weft_[a-z_]*\)@.*/\1/p' | sort)" ]] ||
     fail 'libweft.so does not export exactly what weft.h declares'
 
+exported=$(nm -D --defined-only "$libdir/libweft_coll.so" | sed 's/.* //; s/@@WEFT_COLL_0$//' | sort)
+declared=$(sed -n 's/^WEFT_API.*[ *]\(weft_[a-z_]*\)(.*/\1/p' "$prefix/include/weft_coll.h" | sort)
+[[ $exported == "$(printf '%s\n' WEFT_COLL_0 "$declared" | sort)" ]] ||
+    fail "libweft_coll.so does not export exactly what weft_coll.h declares: $exported"
+
 [[ $(pkg-config --modversion weft) == "$("$prefix/bin/weft" --version | grep -o '[0-9.]*$')" ]] ||
     fail 'pkg-config and the binary differ in the version'
 
@@ -78,6 +116,11 @@ cd -- "$work" || exit 1
     expect_status 0 'pkg-config, static'
     run "$compiler" -Wall -Wextra -Werror "$examples/event_loop.c" -o event_loop $(pkg-config --cflags --libs weft)
     expect_status 0 'pkg-config, event_loop.c'
+    run "$compiler" -std=c17 -Wall -Wextra -Werror group.c -o group $(pkg-config --cflags --libs weft-coll)
+    expect_status 0 'pkg-config, weft-coll'
+    run "$compiler" -std=c17 group.c -o group_static $(pkg-config --static --cflags --libs weft-coll |
+        sed 's/-lweft_coll/-l:libweft_coll.a/; s/-lweft /-l:libweft.a /')
+    expect_status 0 'pkg-config, weft-coll, static'
 }
 uses_shared shared || fail 'the shared program does not use libweft.so.0'
 uses_shared static && fail 'the static program uses libweft.so.0'
@@ -85,8 +128,10 @@ LD_LIBRARY_PATH=$libdir works ./shared
 LD_LIBRARY_PATH=$libdir run bash "$root/tests/examples/event_loop_test.sh" ./event_loop
 expect_status 0 'running event_loop'
 works ./static
+LD_LIBRARY_PATH=$libdir meets ./group
+meets ./group_static
 
-mkdir project && cp -- example.c project/ && cp -- "$root/tests/install/outside.cmake" project/CMakeLists.txt
+mkdir project && cp -- example.c group.c project/ && cp -- "$root/tests/install/outside.cmake" project/CMakeLists.txt
 run "$cmake" -S project -B project/build -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$compiler"
 expect_status 0 'find_package(weft)'
 run "$cmake" --build project/build
@@ -95,6 +140,8 @@ uses_shared project/build/outside_weft || fail 'weft::weft is not libweft.so.0'
 uses_shared project/build/outside_weft_static && fail 'weft::weft_static is libweft.so.0'
 works project/build/outside_weft
 works project/build/outside_weft_static
+meets project/build/outside_weft_coll
+meets project/build/outside_weft_coll_static
 
 # As a part of another project, which has no tests of ours: no file is looked for in that project's folders.
 mkdir part && cp -- example.c part/ && cat >part/CMakeLists.txt <<EOF
@@ -106,7 +153,7 @@ target_link_libraries(example PRIVATE weft::weft_static)
 EOF
 run "$cmake" -S part -B part/build -DCMAKE_C_COMPILER="$compiler" -DWEFT_NVCC=OFF
 expect_status 0 'add_subdirectory()'
-run grep -n -e CMAKE_SOURCE_DIR -e CMAKE_BINARY_DIR -- "$root/CMakeLists.txt" "$root"/{affinity,bench,packaging,peers}/CMakeLists.txt \
+run grep -n -e CMAKE_SOURCE_DIR -e CMAKE_BINARY_DIR -- "$root/CMakeLists.txt" "$root"/{affinity,bench,collective,packaging,peers}/CMakeLists.txt \
     "$root"/transport/*/CMakeLists.txt "$root/peers/mpi.cmake"
 expect_status 1 'folders of the other project where ours are meant' # what only a build would find
 [[ ! -e part/build/weft/tests ]] || fail 'the tests are a part of another project'
