@@ -193,6 +193,7 @@ need_cluster() {
         need "$name (starts processes in it)" slurm-client '' have "$name"
     done
     need 'munged (knows its users)' munge '' have_admin munged
+    need 'libpmix (tells ranks; looked for when a build is configured)' libpmix-dev '' have_library pmix pmix.h
     need 'mpirun.openmpi (starts processes as Open MPI does)' openmpi-bin '' have mpirun.openmpi
     need 'mpiexec.mpich (starts processes as MPICH does)' mpich '' have mpiexec.mpich
 }

@@ -6,7 +6,7 @@ set -u
 
 tree=$scratch/tree
 mkdir -- "$tree"
-for part in CMakeLists.txt cmake transport affinity peers bench plugins packaging scripts docs configs setup.sh; do
+for part in CMakeLists.txt cmake transport affinity collective peers bench plugins packaging scripts docs configs setup.sh; do
     cp -r -- "$root/$part" "$tree/" || fail "copy $part"
 done
 configure() { run cmake -S "$tree" -B "$scratch/build" -DWEFT_TESTS=OFF -DWEFT_NVCC=OFF -DWEFT_CHARTS=OFF -DWEFT_NCCL_PLUGIN=OFF; }
