@@ -30,25 +30,30 @@
 #define MEDIAN_ERROR 1.2533 /* standard error of a median, in that of a mean */
 
 /* One direction. */
-struct side {
+struct bench_levels_side {
     size_t sources, targets, pairs, used; /* sizes that count */
     double *levels;                       /* [size][pair], in those sizes; NaN: none */
     double *scores;                       /* of a pair; NaN: none */
     double *raw;                          /* what these were at first */
 };
 
-struct search {
-    struct side forth, back; /* of none there are no pairs */
-    double *memory;          /* all of the above and below; owned */
-    double *room;            /* for the pairs of both */
-    size_t *used;            /* indexes of the sizes that count; owned */
+/* Of both directions. */
+struct bench_levels {
+    struct bench_levels_side forth, back; /* of none there are no pairs */
+    double *memory;                       /* all of the above and below; owned */
+    double *room;                         /* for the pairs of both */
+    size_t *used;                         /* indexes of the sizes that count; owned */
     const struct bench_links *links;
+};
+
+struct search {
+    struct bench_levels levels;
     struct bench_odd *odd; /* all that are found; owned */
     size_t count;
 };
 
 /* A source or a target of one direction. */
-struct place {
+struct bench_levels_place {
     bool sends;
     size_t index;
 };
@@ -65,34 +70,36 @@ static double median_at(const double *values, size_t count, double *room)
     return there ? wf_median(room, there) : NAN;
 }
 
-static bool is_of(const struct side *side, const struct place *place, size_t pair)
+static bool bench_levels_is_of(const struct bench_levels_side *side, const struct bench_levels_place *place,
+                               size_t pair)
 {
     return (place->sends ? pair / side->targets : pair % side->targets) == place->index;
 }
 
 /* Median of those that are the place's, or of those that are not. */
-static double median_of(const struct side *side, const struct place *place, bool of_it, const double *values,
-                        double *room)
+static double bench_levels_median(const struct bench_levels_side *side, const struct bench_levels_place *place,
+                                  bool of_it, const double *values, double *room)
 {
     size_t there = 0;
 
     for (size_t i = 0; i < side->pairs; i++)
-        if (is_of(side, place, i) == of_it && !isnan(values[i]))
+        if (bench_levels_is_of(side, place, i) == of_it && !isnan(values[i]))
             room[there++] = values[i];
     return there ? wf_median(room, there) : NAN;
 }
 
-static double effect_of(const struct side *side, const struct place *place, const double *values, double *room)
+static double bench_levels_effect(const struct bench_levels_side *side, const struct bench_levels_place *place,
+                                  const double *values, double *room)
 {
-    double own = median_of(side, place, true, values, room);
+    double own = bench_levels_median(side, place, true, values, room);
 
-    return own - median_of(side, place, false, values, room);
+    return own - bench_levels_median(side, place, false, values, room);
 }
 
 /* --- levels and scores --- */
 
 /* Measures levels from their median anew, and makes scores of them. */
-static void settle(struct side *side, double *room)
+static void bench_levels_settle(struct bench_levels_side *side, double *room)
 {
     for (size_t size = 0; size < side->used; size++) {
         double *levels = side->levels + size * side->pairs, middle = median_at(levels, side->pairs, room);
@@ -108,14 +115,14 @@ static void settle(struct side *side, double *room)
     }
 }
 
-static void fill(struct side *side, const double *rates, const size_t *used, double *room)
+static void fill(struct bench_levels_side *side, const double *rates, const size_t *used, double *room)
 {
     for (size_t size = 0; size < side->used; size++)
         for (size_t i = 0; i < side->pairs; i++) {
             double rate = rates[used[size] * side->pairs + i];
             side->levels[size * side->pairs + i] = rate > 0 ? log(rate) : NAN;
         }
-    settle(side, room);
+    bench_levels_settle(side, room);
     memcpy(side->raw, side->scores, side->pairs * sizeof *side->raw);
 }
 
@@ -130,10 +137,11 @@ static double spread_around_zero(double *values, size_t count, size_t pairs)
 
 /* The room has distances of this direction, and then of the other. That of few pairs is too uncertain to be preferred
  * for a small difference. */
-static double spread_of_both(const struct search *search, const struct side *side, size_t own, size_t both)
+static double spread_of_both(const struct bench_levels *levels, const struct bench_levels_side *side, size_t own,
+                             size_t both)
 {
-    double alone = spread_around_zero(search->room, own, side->pairs);
-    double together = spread_around_zero(search->room, both, search->forth.pairs + search->back.pairs);
+    double alone = spread_around_zero(levels->room, own, side->pairs);
+    double together = spread_around_zero(levels->room, both, levels->forth.pairs + levels->back.pairs);
 
     return side->pairs >= FAR_LEAST && alone > NOISIER * together ? alone : together;
 }
@@ -148,56 +156,57 @@ static size_t put_distances(const double *values, size_t count, double *room)
     return there;
 }
 
-static const struct side *other_side(const struct search *search, const struct side *side)
+static const struct bench_levels_side *other_side(const struct bench_levels *levels,
+                                                  const struct bench_levels_side *side)
 {
-    return side == &search->forth ? &search->back : &search->forth;
+    return side == &levels->forth ? &levels->back : &levels->forth;
 }
 
-static double sigma_of(const struct search *search, const struct side *side)
+static double bench_levels_sigma(const struct bench_levels *levels, const struct bench_levels_side *side)
 {
-    const struct side *other = other_side(search, side);
-    size_t own = put_distances(side->scores, side->pairs, search->room);
+    const struct bench_levels_side *other = other_side(levels, side);
+    size_t own = put_distances(side->scores, side->pairs, levels->room);
 
-    return spread_of_both(search, side, own, own + put_distances(other->scores, other->pairs, search->room + own));
+    return spread_of_both(levels, side, own, own + put_distances(other->scores, other->pairs, levels->room + own));
 }
 
-static double noise_of(const struct search *search, const struct side *side)
+static double bench_levels_noise(const struct bench_levels *levels, const struct bench_levels_side *side)
 {
-    const struct side *other = other_side(search, side);
-    size_t own = put_distances(side->levels, side->pairs * side->used, search->room);
+    const struct bench_levels_side *other = other_side(levels, side);
+    size_t own = put_distances(side->levels, side->pairs * side->used, levels->room);
 
-    return spread_of_both(search, side, own,
-                          own + put_distances(other->levels, other->pairs * other->used, search->room + own));
+    return spread_of_both(levels, side, own,
+                          own + put_distances(other->levels, other->pairs * other->used, levels->room + own));
 }
 
 /* Sigma, as if the place had no effect. */
-static double sigma_without(const struct search *search, const struct side *side, const struct place *place,
-                            double effect)
+static double bench_levels_sigma_without(const struct bench_levels *levels, const struct bench_levels_side *side,
+                                         const struct bench_levels_place *place, double effect)
 {
-    const struct side *other = other_side(search, side);
-    double usual = median_of(side, place, false, side->scores, search->room);
+    const struct bench_levels_side *other = other_side(levels, side);
+    double usual = bench_levels_median(side, place, false, side->scores, levels->room);
     size_t own = 0;
 
     for (size_t i = 0; i < side->pairs; i++)
         if (!isnan(side->scores[i]))
-            search->room[own++] = fabs(side->scores[i] - usual - (is_of(side, place, i) ? effect : 0));
-    return spread_of_both(search, side, own, own + put_distances(other->scores, other->pairs, search->room + own));
+            levels->room[own++] = fabs(side->scores[i] - usual - (bench_levels_is_of(side, place, i) ? effect : 0));
+    return spread_of_both(levels, side, own, own + put_distances(other->scores, other->pairs, levels->room + own));
 }
 
 static double sigmas_asked(const struct search *search)
 {
-    return search->forth.used == 1 ? SIGMAS_OF_ONE : search->forth.used == 2 ? SIGMAS_OF_TWO : SIGMAS;
+    return search->levels.forth.used == 1 ? SIGMAS_OF_ONE : search->levels.forth.used == 2 ? SIGMAS_OF_TWO : SIGMAS;
 }
 
 /* What a score has to lie below at least. */
 static double low_least(const struct search *search)
 {
-    return log(search->forth.used == 1 ? LOW_OF_ONE : LOW);
+    return log(search->levels.forth.used == 1 ? LOW_OF_ONE : LOW);
 }
 
 static double noises_asked(const struct search *search, double of_few)
 {
-    return search->forth.pairs + search->back.pairs >= PAIRS_MANY ? of_few + NOISES_MORE : of_few;
+    return search->levels.forth.pairs + search->levels.back.pairs >= PAIRS_MANY ? of_few + NOISES_MORE : of_few;
 }
 
 /* Whether so many of the sizes, or pairs, are enough. */
@@ -209,21 +218,21 @@ static bool most_of(size_t low, size_t all)
 /* --- endpoints --- */
 
 struct effect {
-    struct place place;
+    struct bench_levels_place place;
     double value, sigmas;
     size_t sizes_seen;
 };
 
 /* How far the effects of the others of its role lie around each other; with one other, as far as pairs do. */
-static double spread_of_others(const struct search *search, const struct side *side, const struct place *place,
-                               double sigma)
+static double spread_of_others(const struct search *search, const struct bench_levels_side *side,
+                               const struct bench_levels_place *place, double sigma)
 {
     size_t count = place->sends ? side->sources : side->targets, there = 0;
-    double *effects = search->room + side->pairs;
+    double *effects = search->levels.room + side->pairs;
 
     for (size_t i = 0; i < count; i++) {
-        struct place other = {place->sends, i};
-        double value = effect_of(side, &other, side->scores, search->room);
+        struct bench_levels_place other = {place->sends, i};
+        double value = bench_levels_effect(side, &other, side->scores, search->levels.room);
         if (i != place->index && !isnan(value))
             effects[there++] = value;
     }
@@ -236,42 +245,42 @@ static double spread_of_others(const struct search *search, const struct side *s
 }
 
 /* Pairs of the place, and how many of them are low. */
-static size_t pairs_of(const struct side *side, const struct place *place, size_t *low)
+static size_t pairs_of(const struct bench_levels_side *side, const struct bench_levels_place *place, size_t *low)
 {
     size_t count = 0;
 
     *low = 0;
     for (size_t i = 0; i < side->pairs; i++)
-        if (is_of(side, place, i) && !isnan(side->scores[i])) {
+        if (bench_levels_is_of(side, place, i) && !isnan(side->scores[i])) {
             count++;
             *low += side->scores[i] < log(LOW_ONCE);
         }
     return count;
 }
 
-static bool stands_out(const struct search *search, const struct side *side, struct effect *effect)
+static bool stands_out(const struct search *search, const struct bench_levels_side *side, struct effect *effect)
 {
-    const struct place *place = &effect->place;
+    const struct bench_levels_place *place = &effect->place;
     size_t low, count = pairs_of(side, place, &low), there = 0;
 
-    effect->value = effect_of(side, place, side->scores, search->room);
+    effect->value = bench_levels_effect(side, place, side->scores, search->levels.room);
     if (count < 2 || isnan(effect->value) || effect->value >= low_least(search) || !most_of(low, count))
         return false;
     effect->sizes_seen = 0;
     for (size_t size = 0; size < side->used; size++) {
-        double level = effect_of(side, place, side->levels + size * side->pairs, search->room);
+        double level = bench_levels_effect(side, place, side->levels + size * side->pairs, search->levels.room);
         there += !isnan(level);
         effect->sizes_seen += level < log(LOW_ONCE);
     }
     if (!most_of(effect->sizes_seen, there))
         return false;
-    double sigma = sigma_without(search, side, place, effect->value);
+    double sigma = bench_levels_sigma_without(&search->levels, side, place, effect->value);
     double error = fmax(MEDIAN_ERROR * sigma / sqrt((double)count), spread_of_others(search, side, place, sigma));
     effect->sigmas = -effect->value / error;
     return effect->sigmas > sigmas_asked(search);
 }
 
-static bool worst_place(const struct search *search, const struct side *side, struct effect *worst)
+static bool worst_place(const struct search *search, const struct bench_levels_side *side, struct effect *worst)
 {
     bool any = false;
 
@@ -287,38 +296,40 @@ static bool worst_place(const struct search *search, const struct side *side, st
 }
 
 /* Takes the place's effect off its pairs, at each size; returns that at the largest. */
-static double take_off(struct search *search, struct side *side, const struct place *place)
+static double take_off(struct search *search, struct bench_levels_side *side, const struct bench_levels_place *place)
 {
     double last = NAN;
 
     for (size_t size = 0; size < side->used; size++) {
         double *levels = side->levels + size * side->pairs;
-        double effect = effect_of(side, place, levels, search->room);
+        double effect = bench_levels_effect(side, place, levels, search->levels.room);
         if (isnan(effect))
             continue;
         for (size_t i = 0; i < side->pairs; i++)
-            if (is_of(side, place, i))
+            if (bench_levels_is_of(side, place, i))
                 levels[i] -= effect;
         last = effect;
     }
-    settle(side, search->room);
+    bench_levels_settle(side, search->levels.room);
     return last;
 }
 
-static bool place_is_usual_back(const struct search *search, const struct place *place)
+static bool place_is_usual_back(const struct search *search, const struct bench_levels_place *place)
 {
-    struct place back = {!place->sends, place->index};
+    struct bench_levels_place back = {!place->sends, place->index};
 
-    return search->back.pairs && median_of(&search->back, &back, true, search->back.raw, search->room) > log(LOW);
+    return search->levels.back.pairs && bench_levels_median(&search->levels.back, &back, true, search->levels.back.raw,
+                                                            search->levels.room) > log(LOW);
 }
 
-static double rate_of_place(const struct search *search, const struct place *place)
+static double rate_of_place(const struct search *search, const struct bench_levels_place *place)
 {
-    const struct side *side = &search->forth;
+    const struct bench_levels_side *side = &search->levels.forth;
 
     for (size_t size = side->used; size-- > 0;) {
-        double rate =
-            median_of(side, place, true, search->links->rates + search->used[size] * side->pairs, search->room);
+        double rate = bench_levels_median(side, place, true,
+                                          search->levels.links->rates + search->levels.used[size] * side->pairs,
+                                          search->levels.room);
         if (!isnan(rate))
             return rate;
     }
@@ -360,7 +371,7 @@ static void drop_groups(struct search *search, size_t first, enum bench_odd_kind
 
 /* Takes off what stands out. Each can do so only once, as its effect is none then; rounding shall not make it a loop.
  */
-static void look_at_places(struct search *search, struct side *side, bool named)
+static void look_at_places(struct search *search, struct bench_levels_side *side, bool named)
 {
     struct effect worst;
 
@@ -379,20 +390,20 @@ static void look_at_places(struct search *search, struct side *side, bool named)
 
 static bool pair_is_usual_back(const struct search *search, size_t pair)
 {
-    const struct side *back = &search->back;
-    size_t src = pair / search->forth.targets, dst = pair % search->forth.targets;
+    const struct bench_levels_side *back = &search->levels.back;
+    size_t src = pair / search->levels.forth.targets, dst = pair % search->levels.forth.targets;
 
     return back->pairs && back->raw[dst * back->targets + src] > log(LOW);
 }
 
 static void name_pair(struct search *search, size_t pair, double sigma, size_t sizes_seen)
 {
-    const struct side *side = &search->forth;
+    const struct bench_levels_side *side = &search->levels.forth;
     size_t size = side->used - 1;
 
     while (isnan(side->levels[size * side->pairs + pair]))
         size--;
-    double rate = search->links->rates[search->used[size] * side->pairs + pair];
+    double rate = search->levels.links->rates[search->levels.used[size] * side->pairs + pair];
     search->odd[search->count++] = (struct bench_odd){
         .kind = BENCH_ODD_PAIR,
         .src = pair / side->targets,
@@ -408,8 +419,8 @@ static void name_pair(struct search *search, size_t pair, double sigma, size_t s
 
 static void look_at_pairs(struct search *search)
 {
-    const struct side *side = &search->forth;
-    double sigma = sigma_of(search, side), noise = noise_of(search, side);
+    const struct bench_levels_side *side = &search->levels.forth;
+    double sigma = bench_levels_sigma(&search->levels, side), noise = bench_levels_noise(&search->levels, side);
     double low = fmin(low_least(search), fmin(-sigmas_asked(search) * sigma, -noises_asked(search, NOISES) * noise));
     double low_once = fmin(log(LOW_ONCE), -noises_asked(search, NOISES_ONCE) * noise);
     size_t first = search->count, all = 0;
@@ -432,10 +443,10 @@ static void look_at_pairs(struct search *search)
 /* --- a search --- */
 
 /* The sizes that tell the bandwidth. False: there is not enough of it that anything would be usual. */
-static bool choose_sizes(struct search *search)
+static bool choose_sizes(struct bench_levels *levels)
 {
-    const struct bench_links *links = search->links;
-    struct side *side = &search->forth;
+    const struct bench_links *links = levels->links;
+    struct bench_levels_side *side = &levels->forth;
     double largest = NAN, bytes = 0;
 
     /* From the largest down; put in order below. */
@@ -446,55 +457,82 @@ static bool choose_sizes(struct search *search)
             there += rates[i] > 0;
         if (there < PAIRS_LEAST)
             continue;
-        double rate = median_at(rates, side->pairs, search->room);
+        double rate = median_at(rates, side->pairs, levels->room);
         if (side->used == 0) {
             largest = rate;
             bytes = links->bytes ? links->bytes[size] : 0;
         } else if (rate < BANDWIDTH * largest || (links->bytes && links->bytes[size] * SIZES_RANGE < bytes)) {
             continue;
         }
-        search->used[side->used++] = size;
+        levels->used[side->used++] = size;
     }
     for (size_t i = 0; i < side->used / 2; i++) {
-        size_t other = search->used[i];
-        search->used[i] = search->used[side->used - 1 - i];
-        search->used[side->used - 1 - i] = other;
+        size_t other = levels->used[i];
+        levels->used[i] = levels->used[side->used - 1 - i];
+        levels->used[side->used - 1 - i] = other;
     }
-    search->back.used = side->used;
+    levels->back.used = side->used;
     return side->used > 0;
 }
 
-static int search_init(struct search *search, const struct bench_links *links)
+static int bench_levels_init(struct bench_levels *levels, const struct bench_links *links)
 {
     size_t pairs = links->sources * links->targets, back = links->back ? pairs : 0, all = pairs + back;
 
-    *search = (struct search){
+    *levels = (struct bench_levels){
         .links = links,
         .forth = {.sources = links->sources, .targets = links->targets, .pairs = pairs},
         .back = {.sources = links->targets, .targets = links->sources, .pairs = back},
-        .used = calloc(links->sizes + 1, sizeof *search->used),
-        .odd = calloc(pairs + links->sources + links->targets + 1, sizeof *search->odd),
+        .used = calloc(links->sizes + 1, sizeof *levels->used),
         /* Levels, scores and the first scores of both; room for all pairs, or sizes, and for effects behind them. */
         .memory = calloc(all * (2 * links->sizes + 3) + links->sizes + links->sources + links->targets + 1,
-                         sizeof *search->memory),
+                         sizeof *levels->memory),
     };
-    if (!search->used || !search->odd || !search->memory)
+    if (!levels->used || !levels->memory)
         return -ENOMEM;
-    search->forth.levels = search->memory;
-    search->back.levels = search->forth.levels + pairs * links->sizes;
-    search->forth.scores = search->back.levels + back * links->sizes;
-    search->back.scores = search->forth.scores + pairs;
-    search->forth.raw = search->back.scores + back;
-    search->back.raw = search->forth.raw + pairs;
-    search->room = search->back.raw + back;
+    levels->forth.levels = levels->memory;
+    levels->back.levels = levels->forth.levels + pairs * links->sizes;
+    levels->forth.scores = levels->back.levels + back * links->sizes;
+    levels->back.scores = levels->forth.scores + pairs;
+    levels->forth.raw = levels->back.scores + back;
+    levels->back.raw = levels->forth.raw + pairs;
+    levels->room = levels->back.raw + back;
     return 0;
+}
+
+static void bench_levels_fini(struct bench_levels *levels)
+{
+    free(levels->used);
+    free(levels->memory);
+}
+
+/* Levels and scores of the sizes that count. False: there are none. */
+static bool bench_levels_measure(struct bench_levels *levels)
+{
+    const struct bench_links *links = levels->links;
+
+    if (!choose_sizes(levels))
+        return false;
+    fill(&levels->forth, links->rates, levels->used, levels->room);
+    if (links->back)
+        fill(&levels->back, links->back, levels->used, levels->room);
+    return true;
+}
+
+/* The caller gives back what there is, also when this failed. */
+static int search_init(struct search *search, const struct bench_links *links)
+{
+    int result = bench_levels_init(&search->levels, links);
+
+    search->count = 0;
+    search->odd = calloc(links->sources * links->targets + links->sources + links->targets + 1, sizeof *search->odd);
+    return search->odd ? result : -ENOMEM;
 }
 
 static void search_fini(struct search *search)
 {
-    free(search->used);
+    bench_levels_fini(&search->levels);
     free(search->odd);
-    free(search->memory);
 }
 
 static int by_share(const void *one, const void *other)
@@ -509,12 +547,9 @@ int bench_odd_find(const struct bench_links *links, struct bench_odd *found, siz
     struct search search;
     int result = search_init(&search, links);
 
-    if (result == 0 && choose_sizes(&search)) {
-        fill(&search.forth, links->rates, search.used, search.room);
-        if (links->back)
-            fill(&search.back, links->back, search.used, search.room);
-        look_at_places(&search, &search.back, false);
-        look_at_places(&search, &search.forth, true);
+    if (result == 0 && bench_levels_measure(&search.levels)) {
+        look_at_places(&search, &search.levels.back, false);
+        look_at_places(&search, &search.levels.forth, true);
         look_at_pairs(&search);
         qsort(search.odd, search.count, sizeof *search.odd, by_share);
         for (size_t i = 0; i < search.count && i < most; i++)
