@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/histogram.h"
+#include "levels.h"
 
 /* Chosen by simulated meshes; tests/unit/test_bench_odd.c has some of them. */
 #define SIGMAS 5.0
@@ -15,183 +15,17 @@
 #define NOISES_ONCE 2.5 /* and a level; */
 #define PAIRS_MANY 64   /* of so many, more can have bad luck: half a noise more of each */
 #define NOISES_MORE 0.5
-#define MANY 5         /* sizes, or pairs of an endpoint: of so many one may be as the peers' */
-#define LOW 0.9        /* of the peers' rate: what is above is not worth a word */
-#define LOW_OF_ONE 0.6 /* of one size */
-#define LOW_ONCE 0.95  /* of each size */
-#define SIGMA_LEAST 0.01
-#define PAIRS_LEAST 4
-#define BANDWIDTH 0.5 /* of the rate of the largest size: with less, half of a message's time is latency */
-#define SIZES_RANGE 16
-#define MAD_TO_SIGMA 1.4826 /* of a normal distribution, */
-#define FAR_SIGMAS 1.2816   /* within which 4/5 of it lie; */
-#define FAR_LEAST 8         /* of so many pairs that is not one alone */
-#define NOISIER 1.4
+#define MANY 5              /* sizes, or pairs of an endpoint: of so many one may be as the peers' */
+#define LOW 0.9             /* of the peers' rate: what is above is not worth a word */
+#define LOW_OF_ONE 0.6      /* of one size */
+#define LOW_ONCE 0.95       /* of each size */
 #define MEDIAN_ERROR 1.2533 /* standard error of a median, in that of a mean */
-
-/* One direction. */
-struct bench_levels_side {
-    size_t sources, targets, pairs, used; /* sizes that count */
-    double *levels;                       /* [size][pair], in those sizes; NaN: none */
-    double *scores;                       /* of a pair; NaN: none */
-    double *raw;                          /* what these were at first */
-};
-
-/* Of both directions. */
-struct bench_levels {
-    struct bench_levels_side forth, back; /* of none there are no pairs */
-    double *memory;                       /* all of the above and below; owned */
-    double *room;                         /* for the pairs of both */
-    size_t *used;                         /* indexes of the sizes that count; owned */
-    const struct bench_links *links;
-};
 
 struct search {
     struct bench_levels levels;
     struct bench_odd *odd; /* all that are found; owned */
     size_t count;
 };
-
-/* A source or a target of one direction. */
-struct bench_levels_place {
-    bool sends;
-    size_t index;
-};
-
-/* --- medians --- */
-
-static double median_at(const double *values, size_t count, double *room)
-{
-    size_t there = 0;
-
-    for (size_t i = 0; i < count; i++)
-        if (!isnan(values[i]))
-            room[there++] = values[i];
-    return there ? wf_median(room, there) : NAN;
-}
-
-static bool bench_levels_is_of(const struct bench_levels_side *side, const struct bench_levels_place *place,
-                               size_t pair)
-{
-    return (place->sends ? pair / side->targets : pair % side->targets) == place->index;
-}
-
-/* Median of those that are the place's, or of those that are not. */
-static double bench_levels_median(const struct bench_levels_side *side, const struct bench_levels_place *place,
-                                  bool of_it, const double *values, double *room)
-{
-    size_t there = 0;
-
-    for (size_t i = 0; i < side->pairs; i++)
-        if (bench_levels_is_of(side, place, i) == of_it && !isnan(values[i]))
-            room[there++] = values[i];
-    return there ? wf_median(room, there) : NAN;
-}
-
-static double bench_levels_effect(const struct bench_levels_side *side, const struct bench_levels_place *place,
-                                  const double *values, double *room)
-{
-    double own = bench_levels_median(side, place, true, values, room);
-
-    return own - bench_levels_median(side, place, false, values, room);
-}
-
-/* --- levels and scores --- */
-
-/* Measures levels from their median anew, and makes scores of them. */
-static void bench_levels_settle(struct bench_levels_side *side, double *room)
-{
-    for (size_t size = 0; size < side->used; size++) {
-        double *levels = side->levels + size * side->pairs, middle = median_at(levels, side->pairs, room);
-        for (size_t i = 0; i < side->pairs; i++)
-            levels[i] -= middle;
-    }
-    for (size_t i = 0; i < side->pairs; i++) {
-        size_t there = 0;
-        for (size_t size = 0; size < side->used; size++)
-            if (!isnan(side->levels[size * side->pairs + i]))
-                room[there++] = side->levels[size * side->pairs + i];
-        side->scores[i] = there ? wf_median(room, there) : NAN;
-    }
-}
-
-static void fill(struct bench_levels_side *side, const double *rates, const size_t *used, double *room)
-{
-    for (size_t size = 0; size < side->used; size++)
-        for (size_t i = 0; i < side->pairs; i++) {
-            double rate = rates[used[size] * side->pairs + i];
-            side->levels[size * side->pairs + i] = rate > 0 ? log(rate) : NAN;
-        }
-    bench_levels_settle(side, room);
-    memcpy(side->raw, side->scores, side->pairs * sizeof *side->raw);
-}
-
-/* S of distances of so many pairs; sorts them. */
-static double spread_around_zero(double *values, size_t count, size_t pairs)
-{
-    double middle = MAD_TO_SIGMA * wf_median(values, count);
-    double far = count && pairs >= FAR_LEAST ? values[count * 4 / 5] / FAR_SIGMAS : 0;
-
-    return fmax(fmax(middle, far), SIGMA_LEAST);
-}
-
-/* The room has distances of this direction, and then of the other. That of few pairs is too uncertain to be preferred
- * for a small difference. */
-static double spread_of_both(const struct bench_levels *levels, const struct bench_levels_side *side, size_t own,
-                             size_t both)
-{
-    double alone = spread_around_zero(levels->room, own, side->pairs);
-    double together = spread_around_zero(levels->room, both, levels->forth.pairs + levels->back.pairs);
-
-    return side->pairs >= FAR_LEAST && alone > NOISIER * together ? alone : together;
-}
-
-static size_t put_distances(const double *values, size_t count, double *room)
-{
-    size_t there = 0;
-
-    for (size_t i = 0; i < count; i++)
-        if (!isnan(values[i]))
-            room[there++] = fabs(values[i]);
-    return there;
-}
-
-static const struct bench_levels_side *other_side(const struct bench_levels *levels,
-                                                  const struct bench_levels_side *side)
-{
-    return side == &levels->forth ? &levels->back : &levels->forth;
-}
-
-static double bench_levels_sigma(const struct bench_levels *levels, const struct bench_levels_side *side)
-{
-    const struct bench_levels_side *other = other_side(levels, side);
-    size_t own = put_distances(side->scores, side->pairs, levels->room);
-
-    return spread_of_both(levels, side, own, own + put_distances(other->scores, other->pairs, levels->room + own));
-}
-
-static double bench_levels_noise(const struct bench_levels *levels, const struct bench_levels_side *side)
-{
-    const struct bench_levels_side *other = other_side(levels, side);
-    size_t own = put_distances(side->levels, side->pairs * side->used, levels->room);
-
-    return spread_of_both(levels, side, own,
-                          own + put_distances(other->levels, other->pairs * other->used, levels->room + own));
-}
-
-/* Sigma, as if the place had no effect. */
-static double bench_levels_sigma_without(const struct bench_levels *levels, const struct bench_levels_side *side,
-                                         const struct bench_levels_place *place, double effect)
-{
-    const struct bench_levels_side *other = other_side(levels, side);
-    double usual = bench_levels_median(side, place, false, side->scores, levels->room);
-    size_t own = 0;
-
-    for (size_t i = 0; i < side->pairs; i++)
-        if (!isnan(side->scores[i]))
-            levels->room[own++] = fabs(side->scores[i] - usual - (bench_levels_is_of(side, place, i) ? effect : 0));
-    return spread_of_both(levels, side, own, own + put_distances(other->scores, other->pairs, levels->room + own));
-}
 
 static double sigmas_asked(const struct search *search)
 {
@@ -241,7 +75,7 @@ static double spread_of_others(const struct search *search, const struct bench_l
     double middle = wf_median(effects, there);
     for (size_t i = 0; i < there; i++)
         effects[i] = fabs(effects[i] - middle);
-    return MAD_TO_SIGMA * wf_median(effects, there);
+    return BENCH_MAD_TO_SIGMA * wf_median(effects, there);
 }
 
 /* Pairs of the place, and how many of them are low. */
@@ -441,83 +275,6 @@ static void look_at_pairs(struct search *search)
 }
 
 /* --- a search --- */
-
-/* The sizes that tell the bandwidth. False: there is not enough of it that anything would be usual. */
-static bool choose_sizes(struct bench_levels *levels)
-{
-    const struct bench_links *links = levels->links;
-    struct bench_levels_side *side = &levels->forth;
-    double largest = NAN, bytes = 0;
-
-    /* From the largest down; put in order below. */
-    for (size_t size = links->sizes; size-- > 0;) {
-        const double *rates = links->rates + size * side->pairs;
-        size_t there = 0;
-        for (size_t i = 0; i < side->pairs; i++)
-            there += rates[i] > 0;
-        if (there < PAIRS_LEAST)
-            continue;
-        double rate = median_at(rates, side->pairs, levels->room);
-        if (side->used == 0) {
-            largest = rate;
-            bytes = links->bytes ? links->bytes[size] : 0;
-        } else if (rate < BANDWIDTH * largest || (links->bytes && links->bytes[size] * SIZES_RANGE < bytes)) {
-            continue;
-        }
-        levels->used[side->used++] = size;
-    }
-    for (size_t i = 0; i < side->used / 2; i++) {
-        size_t other = levels->used[i];
-        levels->used[i] = levels->used[side->used - 1 - i];
-        levels->used[side->used - 1 - i] = other;
-    }
-    levels->back.used = side->used;
-    return side->used > 0;
-}
-
-static int bench_levels_init(struct bench_levels *levels, const struct bench_links *links)
-{
-    size_t pairs = links->sources * links->targets, back = links->back ? pairs : 0, all = pairs + back;
-
-    *levels = (struct bench_levels){
-        .links = links,
-        .forth = {.sources = links->sources, .targets = links->targets, .pairs = pairs},
-        .back = {.sources = links->targets, .targets = links->sources, .pairs = back},
-        .used = calloc(links->sizes + 1, sizeof *levels->used),
-        /* Levels, scores and the first scores of both; room for all pairs, or sizes, and for effects behind them. */
-        .memory = calloc(all * (2 * links->sizes + 3) + links->sizes + links->sources + links->targets + 1,
-                         sizeof *levels->memory),
-    };
-    if (!levels->used || !levels->memory)
-        return -ENOMEM;
-    levels->forth.levels = levels->memory;
-    levels->back.levels = levels->forth.levels + pairs * links->sizes;
-    levels->forth.scores = levels->back.levels + back * links->sizes;
-    levels->back.scores = levels->forth.scores + pairs;
-    levels->forth.raw = levels->back.scores + back;
-    levels->back.raw = levels->forth.raw + pairs;
-    levels->room = levels->back.raw + back;
-    return 0;
-}
-
-static void bench_levels_fini(struct bench_levels *levels)
-{
-    free(levels->used);
-    free(levels->memory);
-}
-
-/* Levels and scores of the sizes that count. False: there are none. */
-static bool bench_levels_measure(struct bench_levels *levels)
-{
-    const struct bench_links *links = levels->links;
-
-    if (!choose_sizes(levels))
-        return false;
-    fill(&levels->forth, links->rates, levels->used, levels->room);
-    if (links->back)
-        fill(&levels->back, links->back, levels->used, levels->room);
-    return true;
-}
 
 /* The caller gives back what there is, also when this failed. */
 static int search_init(struct search *search, const struct bench_links *links)
