@@ -120,20 +120,20 @@ static int prepare(struct run *run, struct wf_status *status)
 
 /* --- connecting --- */
 
+/* How the two nodes of a run meet. Owner: the measuring thread. */
+struct bench_meeting {
+    const struct bench_options *options;
+    const struct bench_gpus *gpus; /* that this node's context is for */
+    struct bench_link *link;
+    struct bench_child *child; /* node1 of --local is started here */
+    struct bench_ending *ending;
+    struct bench_progress *progress;
+    bool prepared; /* out: settings are sound; what fails from here on is a failure of the run */
+};
+
 static int look_after_child(void *context, struct wf_status *status)
 {
-    struct run *run = context;
-
-    return bench_child_check(&run->child, status);
-}
-
-/* Its death is known long before the session notices. It may have ended well, after the last word. */
-static int mourn_child(void *context, struct wf_status *status)
-{
-    struct run *run = context;
-    int result = bench_child_check(&run->child, status);
-
-    return result && run->child.wait_status != 0 ? result : 0;
+    return bench_child_check(context, status);
 }
 
 void bench_listen_address(const struct bench_options *options, char *address, size_t room)
@@ -151,43 +151,61 @@ void bench_listen_address(const struct bench_options *options, char *address, si
         snprintf(address, room, "%d", (int)wf_config_number(options->config, WF_SET_PORT));
 }
 
-static int be_server(struct run *run, struct wf_status *status)
+static int be_server(struct bench_meeting *meeting, struct wf_status *status)
 {
-    bool local = run->options->place == BENCH_PLACE_LOCAL;
+    bool local = meeting->options->place == BENCH_PLACE_LOCAL;
     char address[280];
     int port;
 
-    bench_listen_address(run->options, address, sizeof address);
-    int result = bench_link_listen(&run->link, address, &port, status);
+    bench_listen_address(meeting->options, address, sizeof address);
+    int result = bench_link_listen(meeting->link, address, &port, status);
     if (result)
         return result;
-    run->prepared = true;
+    meeting->prepared = true;
     if (!local)
-        bench_key_warn(run->link.context, run->options, address, port);
+        bench_key_warn(meeting->link->context, meeting->options, address, port);
     if (local)
-        result = bench_child_start(&run->child, run->options, port, status);
-    else if (!bench_quiet(run->options->config))
-        bench_invite(&run->link, run->options, address, port, bench_people(run->options->config));
-    return result ? result : bench_link_accept(&run->link, !local, local ? look_after_child : NULL, run, status);
+        result = bench_child_start(meeting->child, meeting->options, port, status);
+    else if (!bench_quiet(meeting->options->config))
+        bench_invite(meeting->link, meeting->options, address, port, bench_people(meeting->options->config));
+    return result ? result
+                  : bench_link_accept(meeting->link, !local, local ? look_after_child : NULL, meeting->child, status);
 }
 
-static int connect_nodes(struct run *run, struct wf_status *status)
+static int bench_meet(struct bench_meeting *meeting, struct wf_status *status)
 {
-    int node = run->options->place == BENCH_PLACE_CONNECT ? 1 : 0;
-    int result = bench_link_open(&run->link, node, run->options->config, &run->gpus, status);
+    int node = meeting->options->place == BENCH_PLACE_CONNECT ? 1 : 0;
+    int result = bench_link_open(meeting->link, node, meeting->options->config, meeting->gpus, status);
 
     if (result)
         return result;
-    run->link.gave_way = run->options->gave_way;
+    meeting->link->gave_way = meeting->options->gave_way;
     if (node == 0)
-        return be_server(run, status);
-    bench_ending_set_alone(&run->ending, true);
-    bench_progress_begin(&run->progress, "connecting to the other node", run->link.connect_timeout_ms * WF_NS_PER_MS);
-    result = bench_link_connect(&run->link, run->options->address, status);
-    bench_progress_wipe(&run->progress);
-    bench_ending_set_alone(&run->ending, false);
+        return be_server(meeting, status);
+    bench_ending_set_alone(meeting->ending, true);
+    bench_progress_begin(meeting->progress, "connecting to the other node",
+                         meeting->link->connect_timeout_ms * WF_NS_PER_MS);
+    result = bench_link_connect(meeting->link, meeting->options->address, status);
+    bench_progress_wipe(meeting->progress);
+    bench_ending_set_alone(meeting->ending, false);
     if (result == 0)
-        run->prepared = true;
+        meeting->prepared = true;
+    return result;
+}
+
+static int meet(struct run *run, struct wf_status *status)
+{
+    struct bench_meeting meeting = {
+        .options = run->options,
+        .gpus = &run->gpus,
+        .link = &run->link,
+        .child = &run->child,
+        .ending = &run->ending,
+        .progress = &run->progress,
+    };
+
+    int result = bench_meet(&meeting, status);
+    run->prepared = meeting.prepared;
     return result;
 }
 
@@ -216,6 +234,15 @@ static int take_turn(struct run *run, struct wf_status *status)
     return result;
 }
 
+/* Its death is known long before the session notices. It may have ended well, after the last word. */
+static int mourn_child(void *context, struct wf_status *status)
+{
+    struct bench_child *child = context;
+    int result = bench_child_check(child, status);
+
+    return result && child->wait_status != 0 ? result : 0;
+}
+
 static int agree(struct run *run, struct wf_status *status)
 {
     struct bench_agreement agreement = {
@@ -232,7 +259,7 @@ static int agree(struct run *run, struct wf_status *status)
     if (result)
         return result;
     if (run->options->place == BENCH_PLACE_LOCAL)
-        bench_control_look_after(run->control, mourn_child, run);
+        bench_control_look_after(run->control, mourn_child, &run->child);
     agreement.control = run->link.control = run->control;
     bench_ending_set_link(&run->ending, &run->link, run->control);
     bench_control_expect_within(run->control, run->link.connect_timeout_ms);
@@ -417,7 +444,7 @@ static int perform(struct run *run)
     if (run->visit)
         receive_guest(run); /* whatever has happened: it is ours now */
     else if (result == 0)
-        result = connect_nodes(run, &status);
+        result = meet(run, &status);
     if (result == 0)
         result = agree(run, &status);
     if (result == 0)
