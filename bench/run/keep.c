@@ -11,6 +11,7 @@
 #include "bench/nodes/key_check.h"
 #include "bench/words/interrupt.h"
 #include "invite.h"
+#include "meet.h"
 #include "visit.h"
 
 #define PEERS "64" /* clients at a time, where the setting `peers` says nothing */

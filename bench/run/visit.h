@@ -23,7 +23,4 @@ int bench_visit_prepare(struct bench_options *options, struct bench_gpus *gpus, 
  * the exit status. */
 int bench_visit_run(struct bench_options *options, struct bench_visit *visit);
 
-/* "[ADDR:]PORT" of --listen; the setting `port` where it names none. */
-void bench_listen_address(const struct bench_options *options, char *address, size_t room);
-
 #endif

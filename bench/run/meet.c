@@ -1,0 +1,69 @@
+#include "meet.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "bench/nodes/key_check.h"
+#include "invite.h"
+
+static int look_after_child(void *context, struct wf_status *status)
+{
+    return bench_child_check(context, status);
+}
+
+void bench_listen_address(const struct bench_options *options, char *address, size_t room)
+{
+    bool local = options->place == BENCH_PLACE_LOCAL;
+
+    /* For --local the kernel chooses. */
+    if (local)
+        snprintf(address, room, "127.0.0.1:%d",
+                 bench_is_default(options->config, WF_SET_PORT) ? 0
+                                                                : (int)wf_config_number(options->config, WF_SET_PORT));
+    else if (options->address[0])
+        snprintf(address, room, "%s", options->address);
+    else
+        snprintf(address, room, "%d", (int)wf_config_number(options->config, WF_SET_PORT));
+}
+
+static int be_server(struct bench_meeting *meeting, struct wf_status *status)
+{
+    bool local = meeting->options->place == BENCH_PLACE_LOCAL;
+    char address[280];
+    int port;
+
+    bench_listen_address(meeting->options, address, sizeof address);
+    int result = bench_link_listen(meeting->link, address, &port, status);
+    if (result)
+        return result;
+    meeting->prepared = true;
+    if (!local)
+        bench_key_warn(meeting->link->context, meeting->options, address, port);
+    if (local)
+        result = bench_child_start(meeting->child, meeting->options, port, status);
+    else if (!bench_quiet(meeting->options->config))
+        bench_invite(meeting->link, meeting->options, address, port, bench_people(meeting->options->config));
+    return result ? result
+                  : bench_link_accept(meeting->link, !local, local ? look_after_child : NULL, meeting->child, status);
+}
+
+int bench_meet(struct bench_meeting *meeting, struct wf_status *status)
+{
+    int node = meeting->options->place == BENCH_PLACE_CONNECT ? 1 : 0;
+    int result = bench_link_open(meeting->link, node, meeting->options->config, meeting->gpus, status);
+
+    if (result)
+        return result;
+    meeting->link->gave_way = meeting->options->gave_way;
+    if (node == 0)
+        return be_server(meeting, status);
+    bench_ending_set_alone(meeting->ending, true);
+    bench_progress_begin(meeting->progress, "connecting to the other node",
+                         meeting->link->connect_timeout_ms * WF_NS_PER_MS);
+    result = bench_link_connect(meeting->link, meeting->options->address, status);
+    bench_progress_wipe(meeting->progress);
+    bench_ending_set_alone(meeting->ending, false);
+    if (result == 0)
+        meeting->prepared = true;
+    return result;
+}
