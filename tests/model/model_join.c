@@ -27,7 +27,7 @@ static bool next_event(struct model_world *world, int node, struct weft_event *e
     if (weft_event_poll(world->nodes[node].context, event, 1) == 0)
         return false;
     const struct wf_session *session = event->peer->session;
-    MODEL_CHECK(session->handed_over && !session->offered, event->kind);
+    MODEL_CHECK(session->user.handed_over && !session->user.offered, event->kind);
     MODEL_CHECK((event->kind == WEFT_EVENT_LOST) == (event->status < 0), event->status);
     MODEL_CHECK((event->kind == WEFT_EVENT_CONNECTION) == (event->connection != NULL), event->kind);
     MODEL_CHECK(event->kind == WEFT_EVENT_PEER || !session->life.dismissed, event->kind);
@@ -94,7 +94,7 @@ static bool dial_session(struct model_world *world, bool excused)
     if (completion.status < 0)
         return false;
     struct wf_session *session = world->nodes[1].session = completion.peer->session;
-    MODEL_CHECK(session->handed_over, 0);
+    MODEL_CHECK(session->user.handed_over, 0);
     if (accept_session(world))
         return true;
     MODEL_CHECK(excused, session->guard.error.code);

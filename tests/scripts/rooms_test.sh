@@ -80,6 +80,7 @@ part endpoints message
 part loss session
 part life session
 part route session
+part user session
 part pulse session
 part down session
 part redial session

@@ -14,6 +14,7 @@
 #include "core/rail/address.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"
+#include "core/session/user.h"
 
 #define LOOKS 8 /* looks at unanswered channels during wf_dial.share_ns */
 
@@ -341,14 +342,14 @@ static void tick_dials(struct wf_door *door, int64_t now)
 /* Offers an accepted session that came up to weft_accept(); drops one that ended before it was offered. */
 static void announce(struct wf_sessions *sessions, struct wf_session *session)
 {
-    if (session->terms.dialer || session->announced)
+    if (session->terms.dialer || session->user.announced)
         return;
     wf_session_lock(session);
     enum wf_session_state state = session->guard.state;
     wf_session_unlock(session);
     if (state == WF_SESSION_JOINING)
         return;
-    session->announced = true;
+    wf_user_announce(&session->user);
     if (state == WF_SESSION_UP)
         wf_sessions_offer(sessions, session);
     else
@@ -358,17 +359,15 @@ static void announce(struct wf_sessions *sessions, struct wf_session *session)
 /* Drops a session that is DEAD before weft_accept() has taken it. world.lock held. */
 static void give_up_unclaimed(struct wf_session *session)
 {
-    if (!wf_link_in_list(&session->accept_link))
+    if (!wf_user_is_awaited(&session->user))
         return;
     wf_session_lock(session);
     bool dead = session->guard.state == WF_SESSION_DEAD;
     if (dead)
-        session->offered = false;
+        wf_user_withdraw(&session->user);
     wf_session_unlock(session);
-    if (!dead)
-        return;
-    wf_link_remove(&session->accept_link);
-    wf_session_release(session);
+    if (dead)
+        wf_session_release(session);
 }
 
 /* Visits a session; returns when to come again. world.lock held. */

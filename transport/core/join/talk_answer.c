@@ -12,6 +12,7 @@
 #include "core/session/loss.h"
 #include "core/session/session.h"
 #include "core/session/traffic.h"
+#include "core/session/user.h"
 #include "wire/seal.h"
 
 /* A visitor has this time to say who it is before it is shown out for others. */
@@ -30,7 +31,7 @@ static bool too_many(struct wf_sessions *sessions, char *names, size_t room)
         bool counts = session->guard.state == WF_SESSION_JOINING ||
                       session->lines.up_count > 0; /* with no channel up, the peer may have ended */
         wf_session_unlock(session);
-        counts |= wf_link_in_list(&session->accept_link); /* it waits for weft_accept(), maybe with no channel up */
+        counts |= wf_user_is_awaited(&session->user); /* it waits for weft_accept(), maybe with no channel up */
         if (counts && alive++ == 0)
             snprintf(names, room, "%s", session->peer.name);
     }

@@ -62,7 +62,7 @@ static void tell_why(struct wf_session *session)
 {
     struct wf_sessions *sessions = session->sessions;
     const struct wf_world *world = sessions->world;
-    if (session->user_has_it) {
+    if (session->user.has_it) {
         wf_log(&world->log, WF_LOG_WARN, "%s", session->guard.error.text);
         return;
     }

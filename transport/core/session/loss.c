@@ -108,7 +108,7 @@ static void move_on(struct wf_session *session, struct wf_channel *channel, int 
     rail->last_code = code;
     session->loss.downs_due -= wf_route_of(channel)->down.due; /* of an older incarnation: the new DOWN covers it */
     wf_route_of(channel)->down = (struct wf_down){.incarnation = channel->incarnation, .reason = code, .lost_ns = now};
-    wf_log_limited(&world->log, &session->loss.lost_log, now, session->user_has_it ? WF_LOG_WARN : WF_LOG_DEBUG,
+    wf_log_limited(&world->log, &session->loss.lost_log, now, session->user.has_it ? WF_LOG_WARN : WF_LOG_DEBUG,
                    "lost a channel to %s on rail %s: %s: %s; what was under way (%llu frames) is sent again",
                    session->peer.name, rail->name, doing, wf_strerror(code), (unsigned long long)frames);
     WF_REACHED_IF(session->lines.up_count == 0 && session->guard.state == WF_SESSION_UP,

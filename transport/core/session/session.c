@@ -154,7 +154,7 @@ struct wf_session *wf_session_create(struct wf_sessions *sessions, bool dialer, 
     if (!session)
         return NULL;
     session->sessions = sessions;
-    session->user_has_it = dialer;
+    wf_user_init(&session->user, dialer);
     session->id = id;
     session->peer.session = session;
     memcpy(session->secret, secret, WF_SECRET_BYTES);
@@ -165,9 +165,7 @@ struct wf_session *wf_session_create(struct wf_sessions *sessions, bool dialer, 
     if (result == 0)
         result = wf_alarm_enter(&world->alarm, &session->guard.visit);
     if (result == 0) {
-        wf_link_init(&session->accept_link);
         wf_link_init(&session->redial_link);
-        wf_link_init(&session->news_link);
         wf_list_push_back(&sessions->all, &session->link);
         sessions->count += 1;
     }
@@ -181,9 +179,8 @@ struct wf_session *wf_session_create(struct wf_sessions *sessions, bool dialer, 
 void wf_session_destroy(struct wf_session *session)
 {
     wf_link_remove(&session->link);
-    wf_link_remove(&session->accept_link);
     wf_link_remove(&session->redial_link);
-    wf_tray_drop(session->sessions->news, &session->news_link);
+    wf_user_fini(&session->user, session->sessions->news);
     wf_alarm_leave(&session->guard.world->alarm, &session->guard.visit);
     session->sessions->count -= 1;
     destroy(session);
@@ -280,9 +277,9 @@ void wf_sessions_offer(struct wf_sessions *sessions, struct wf_session *session)
 {
     if (wf_lobby_welcome(&sessions->lobby, &session->peer))
         return;
-    wf_list_push_back(&sessions->accepted, &session->accept_link);
+    wf_list_push_back(&sessions->accepted, &session->user.accept_link);
     wf_session_lock(session);
-    session->offered = true;
+    wf_user_offer(&session->user, true);
     wf_session_tell(session);
     wf_session_unlock(session);
 }
@@ -292,9 +289,9 @@ struct wf_session *wf_sessions_take(struct wf_sessions *sessions)
     struct wf_link *link = wf_list_pop_front(&sessions->accepted);
     if (!link)
         return NULL;
-    struct wf_session *session = WF_CONTAINER(link, struct wf_session, accept_link);
+    struct wf_session *session = WF_CONTAINER(link, struct wf_session, user.accept_link);
     wf_session_lock(session);
-    session->offered = false;
+    wf_user_offer(&session->user, false);
     wf_session_unlock(session);
     return session;
 }

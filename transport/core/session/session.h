@@ -25,21 +25,16 @@
 #include "core/session/loss.h"
 #include "core/session/route.h"
 #include "core/session/sessions.h"
+#include "core/session/user.h"
 #include "weft.h"
 
 struct wf_session {
     struct wf_link link;          /* wf_sessions.all; world.lock */
-    struct wf_link accept_link;   /* wf_sessions.accepted; world.lock */
     struct wf_link redial_link;   /* wf_door.redials_wait; the door's thread */
     struct wf_visit *visited_too; /* that of the dial which waits for the session; the door's thread */
-    struct wf_link news_link;     /* wf_sessions.news; its lock */
     struct wf_sessions *sessions;
     struct weft_peer peer;
-    bool announced;   /* the user has been told of the session (connect, accept); world.lock */
-    bool user_has_it; /* the user asked for the session, or has its handle; session lock, as the next three */
-    bool offered;     /* in wf_sessions.accepted */
-    bool handed_over; /* the user has the handle, or had it */
-    bool lost_told;   /* LOST was told */
+    struct wf_user user;
     uint64_t id;
     uint8_t secret[WF_SECRET_BYTES];
     struct wf_guard guard;
