@@ -34,7 +34,7 @@ same 'set-up messages' "$(words transport/wire/hello.h wf_setup_type WF_SETUP_)"
     "$(section 'Setting up' | sed -n 's/^| \([0-9]*\) | \([A-Z]*\) |.*/\2 \1/p')"
 same 'features' "$(sed -n 's/^#define WF_FEATURE_\([A-Z]*\) \([0-9]*\)u .*/\1 \2/p' "$root/transport/wire/hello.h")" \
     "$(section Versions | sed -n 's/^| \([0-9]*\) | \([A-Z]*\) |.*/\1 \2/p' | while read -r bit name; do echo "$name $((1 << bit))"; done)"
-same 'session states' "$(words transport/core/ground/guard.h wf_session_state WF_SESSION_ | sort)" "$(states Session)"
+same 'session states' "$(words transport/core/ground/session_state.h wf_session_state WF_SESSION_ | sort)" "$(states Session)"
 same 'connection states' "$(words transport/core/message/connection.h wf_connection_state WF_CONNECTION_ | sort)" \
     "$(states Connection)"
 same 'incoming message states' "$(words transport/core/message/inbound.h wf_inbound_state WF_INBOUND_ | sort)" \

@@ -8,6 +8,7 @@
 #include "core/channel/payload.h"
 #include "core/channel/state.h"
 #include "core/device/transit.h"
+#include "core/ground/holders.h"
 #include "core/message/detach.h"
 #include "core/message/outbound.h"
 #include "core/message/outbound_parts.h"

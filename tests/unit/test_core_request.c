@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/ground/holders.h"
 #include "core/request/lobby.h"
 #include "core/request/queue.h"
 #include "core/request/wait.h"

@@ -13,6 +13,7 @@
 #include "core/cards/cards_tcp.h"
 #include "core/device/registration.h"
 #include "core/drive/worker.h"
+#include "core/ground/holders.h"
 #include "core/ground/refusal.h"
 #include "core/join/door.h"
 #include "core/message/connection.h"

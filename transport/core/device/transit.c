@@ -8,6 +8,7 @@
 #include "core/device/turn.h"
 #include "core/drive/worker.h"
 #include "core/ground/counter.h"
+#include "core/ground/holders.h"
 
 #define IDLE_LOOKS 4 /* after so many unfinished copies of one way, later copies of it are not asked for */
 

@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "core/ground/holders.h"
+
 void wf_guard_init(struct wf_guard *guard, struct wf_world *world, const struct wf_guard_ops *ops,
                    const char *peer_name)
 {

@@ -15,18 +15,10 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "core/ground/session_state.h"
 #include "core/ground/world.h"
 
 struct wf_guard;
-
-enum wf_session_state {
-    WF_SESSION_JOINING, /* channels are being joined */
-    WF_SESSION_UP,
-    WF_SESSION_CLOSING, /* BYE is sent or due; channels end in an orderly way */
-    WF_SESSION_FAILED,  /* halves let go of the memory; then every request ends with `error` */
-    WF_SESSION_DEAD,    /* no channel, no request under way */
-};
-
 struct wf_worker;
 
 /* Calls from the rooms below session/ to the session. All but `push` with its lock held. */
@@ -100,33 +92,6 @@ static inline void wf_guard_visit(struct wf_guard *guard, int64_t when_ns)
 }
 
 /* --- with the lock held --- */
-
-/* Adds a reference. A session that has references is not freed. */
-static inline void wf_guard_refer(struct wf_guard *guard)
-{
-    guard->references += 1;
-}
-
-/* Drops a reference that is never the last: the caller's handle has another one. */
-static inline void wf_guard_unrefer(struct wf_guard *guard)
-{
-    guard->references -= 1;
-}
-
-/* Drops one reference, which may be the last. */
-void wf_guard_drop(struct wf_guard *guard);
-
-/* Drops one reference and the lock; the door frees a dead session after the last. */
-void wf_guard_unlock_and_release(struct wf_guard *guard);
-
-/* A holder (see `holders`) begins to use a user's memory. */
-static inline void wf_guard_hold(struct wf_guard *guard)
-{
-    guard->holders += 1;
-}
-
-/* A holder has ended. After the last one, ops->unheld is called in a FAILED or CLOSING session. */
-void wf_guard_let_go(struct wf_guard *guard);
 
 /* The end of one operation made another sendable: `work_came` is set. */
 static inline void wf_guard_stir(struct wf_guard *guard)

@@ -4,6 +4,7 @@
 
 #include "core/device/device.h"
 #include "core/device/transit.h"
+#include "core/ground/holders.h"
 #include "core/message/connection.h"
 #include "core/message/desk.h"
 #include "core/message/inbound.h"

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "core/device/turn.h"
+#include "core/ground/holders.h"
 #include "core/ground/reached.h"
 #include "core/message/any.h"
 #include "core/message/connection.h"

@@ -6,6 +6,7 @@
 
 #include "core/device/registration.h"
 #include "core/device/turn.h"
+#include "core/ground/holders.h"
 #include "core/ground/refusal.h"
 #include "core/request/lobby.h"
 #include "core/request/pieces.h"

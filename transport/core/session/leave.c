@@ -6,6 +6,7 @@
 #include "core/channel/ops.h"
 #include "core/channel/payload.h"
 #include "core/channel/state.h"
+#include "core/ground/holders.h"
 #include "core/ground/reached.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/ground/holders.h"
 #include "core/message/connection.h"
 #include "core/request/pieces.h"
 #include "core/message/served.h"
