@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/channel/state.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"
 #include "core/session/totals_in.h"

@@ -10,6 +10,7 @@
 #include "core/channel/ops.h"
 #include "core/channel/payload.h"
 #include "core/channel/state.h"
+#include "core/channel/work.h"
 #include "wire/pattern.h"
 
 #define PER_CLASS 2

@@ -1,6 +1,7 @@
 /* The ready lists of a session: which halves a worker has to look at, when it is told, and who is offered work. */
 #include "core/channel/ops.h"
 #include "core/channel/state.h"
+#include "core/channel/work.h"
 #include "core_scene.h"
 
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 #include "core/channel/payload.h"
 #include "core/channel/state.h"
 #include "core/channel/traced.h"
+#include "core/channel/work.h"
 #include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "mem/staging.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/channel/state.h"
 #include "core/channel/lines.h"
+#include "core/channel/work.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/desk.h"

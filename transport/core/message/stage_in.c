@@ -6,7 +6,6 @@
 #include "core/channel/channel.h"
 #include "core/channel/half_state.h"
 #include "core/channel/payload.h"
-#include "core/channel/state.h"
 #include "core/device/device.h"
 #include "core/device/transit.h"
 #include "core/ground/reached.h"

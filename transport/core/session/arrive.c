@@ -7,7 +7,7 @@
 #include "core/channel/channel.h"
 #include "core/channel/half_state.h"
 #include "core/channel/ops.h"
-#include "core/channel/state.h"
+#include "core/channel/work.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/detach.h"

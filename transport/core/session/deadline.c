@@ -1,7 +1,6 @@
 /* What a session does as time passes: signs of life and progress of the peer, and the deadlines of its requests. */
 #include <errno.h>
 
-#include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/request/request.h"
 #include "core/session/loss.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/channel/state.h"
+#include "core/channel/work.h"
 #include "core/ground/holders.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"

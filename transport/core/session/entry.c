@@ -5,6 +5,7 @@
 #include "core/cards/cards.h"
 #include "core/channel/payload.h"
 #include "core/channel/state.h"
+#include "core/channel/work.h"
 #include "core/ground/holders.h"
 #include "core/ground/reached.h"
 #include "core/session/arrive.h"

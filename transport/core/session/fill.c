@@ -2,9 +2,10 @@
 #include "core/session/fill.h"
 
 #include "core/channel/batch.h"
+#include "core/channel/carry.h"
 #include "core/channel/half_state.h"
 #include "core/channel/payload.h"
-#include "core/channel/state.h"
+#include "core/channel/work.h"
 #include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"

@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "core/channel/state.h"
+#include "core/channel/work.h"
 #include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"

@@ -1,7 +1,8 @@
 /* Decides which outgoing operation goes next, and on which channel. */
 #include "core/session/next.h"
 
-#include "core/channel/state.h"
+#include "core/channel/carry.h"
+#include "core/channel/work.h"
 #include "core/message/connection.h"
 #include "core/message/outbound.h"
 #include "core/message/ready.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "core/channel/half_state.h"
-#include "core/channel/state.h"
+#include "core/channel/work.h"
 #include "core/message/connection.h"
 #include "core/message/inbound.h"
 #include "core/message/stage.h"

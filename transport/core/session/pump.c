@@ -1,8 +1,10 @@
 /* The work that a worker does for a session after each notice. Only here do channels start, send and let go. */
 #include "core/channel/batch.h"
+#include "core/channel/carry.h"
 #include "core/channel/half_state.h"
 #include "core/channel/payload.h"
 #include "core/channel/state.h"
+#include "core/channel/work.h"
 #include "core/message/connection.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"

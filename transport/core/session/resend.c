@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "core/channel/batch.h"
+#include "core/channel/carry.h"
 #include "core/channel/half_state.h"
-#include "core/channel/state.h"
+#include "core/channel/work.h"
 #include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/channel/payload.h"
-#include "core/channel/state.h"
+#include "core/channel/work.h"
 #include "core/ground/reached.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"

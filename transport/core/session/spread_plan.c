@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "core/channel/carry.h"
 #include "core/channel/channel.h"
 #include "core/message/connection.h"
 #include "core/session/session.h"

@@ -5,6 +5,7 @@
 #include "core/channel/channel.h"
 #include "core/channel/payload.h"
 #include "core/channel/state.h"
+#include "core/channel/work.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/outbound.h"

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "core/cards/cards.h"
+#include "core/channel/carry.h"
 #include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/session/loss.h"

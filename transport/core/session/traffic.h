@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "core/channel/carry.h"
 #include "core/session/session.h"
 
 /* The class is in use from now on. 0; -ENOTSUP: the peer knows no classes above 0; -ENOMEM. Session lock held. */

@@ -5,7 +5,7 @@
 
 #include "core/cards/cards.h"
 #include "core/channel/payload.h"
-#include "core/channel/state.h"
+#include "core/channel/work.h"
 #include "core/device/device.h"
 #include "core/device/transit.h"
 #include "core/ground/reached.h"
