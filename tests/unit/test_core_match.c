@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/device/turn.h"
+#include "core/message/connection_close.h"
 #include "core/message/inbound.h"
 #include "core/message/match.h"
 #include "core/message/served.h"

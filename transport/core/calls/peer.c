@@ -9,6 +9,7 @@
 #include "core/calls/setup.h"
 #include "core/ground/refusal.h"
 #include "core/message/connection.h"
+#include "core/message/connection_close.h"
 #include "core/rail/address.h"
 #include "core/request/request.h"
 #include "core/session/end.h"

@@ -9,6 +9,7 @@
 #include "core/calls/context.h"
 #include "core/drive/worker.h"
 #include "core/ground/refusal.h"
+#include "core/message/ring.h"
 
 #define WHY_BYTES 320
 

@@ -5,10 +5,12 @@
 
 #include "core/ground/reached.h"
 #include "core/message/any.h"
+#include "core/message/connection_close.h"
 #include "core/message/desk.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
 #include "core/message/ready.h"
+#include "core/message/ring.h"
 #include "core/message/served.h"
 #include "core/request/request.h"
 

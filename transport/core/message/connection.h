@@ -112,11 +112,9 @@ void wf_connection_admit(struct weft_connection *connection, struct weft_endpoin
 struct weft_connection *wf_connection_from_backlog(struct wf_desk *desk, const struct weft_endpoint *endpoint,
                                                    uint32_t remote_id);
 
-/* Frames OPEN, OPENED, CLOSE, CLOSED. 0, or negative: the peer broke the protocol. */
+/* Frames OPEN, OPENED. 0, or negative: the peer broke the protocol. */
 int wf_connection_take_open(struct wf_desk *desk, const struct wf_frame *frame);
 int wf_connection_take_opened(struct wf_desk *desk, const struct wf_frame *frame);
-int wf_connection_take_close(struct wf_desk *desk, const struct wf_frame *frame);
-int wf_connection_take_closed(struct wf_desk *desk, const struct wf_frame *frame);
 
 /* DATA or OPENED has come: an opening connection is open. */
 void wf_connection_opened(struct weft_connection *connection);
@@ -124,17 +122,8 @@ void wf_connection_opened(struct weft_connection *connection);
 /* The OPEN frame was acknowledged. */
 void wf_connection_acknowledged(struct weft_connection *connection);
 
-/* Cancels the sends of this side, which would delay the close, and closes. `connection` may be gone afterwards. */
-void wf_connection_abort_and_close(struct weft_connection *connection);
-
 /* Sets the endpoint that counts the connection (NULL: none). */
 void wf_connection_attach(struct weft_connection *connection, struct weft_endpoint *endpoint);
-
-/* Starts closing this side. */
-void wf_connection_start_close(struct weft_connection *connection);
-
-/* Takes the next step of closing: CLOSE or CLOSED becomes due, or the object ends. `connection` may be gone then. */
-void wf_connection_check(struct weft_connection *connection);
 
 /* An operation with a list has ended: the next one may begin. */
 void wf_connection_list_ended(struct weft_connection *connection);
@@ -150,9 +139,6 @@ uint64_t wf_connection_limit(const struct weft_connection *connection);
 
 /* Puts the connection on wf_desk.todo_connections: a frame about it is to be sent on an express channel. */
 void wf_connection_todo(struct weft_connection *connection);
-
-/* Both sides have closed: remembers its number as closed, and frees it. */
-void wf_connection_over(struct weft_connection *connection);
 
 /* Frees the connection at once, without frames: the session has ended, or both sides have closed. */
 void wf_connection_free(struct weft_connection *connection);

@@ -1,9 +1,9 @@
-/* How a connection closes: what ends with it on this side, and the steps to its end. */
+#include "core/message/connection_close.h"
+
 #include <errno.h>
 
 #include "core/device/turn.h"
 #include "core/ground/reached.h"
-#include "core/message/connection.h"
 #include "core/message/inbound.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"

@@ -4,6 +4,7 @@
 
 #include "core/message/connection.h"
 #include "core/message/outbound.h"
+#include "core/message/ring.h"
 #include "core/request/pieces.h"
 #include "core/message/ready.h"
 #include "core/request/request.h"

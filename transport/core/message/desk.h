@@ -17,6 +17,7 @@
 #include "core/ground/guard.h"
 #include "core/ground/terms.h"
 #include "core/message/inbound.h"
+#include "core/message/ring.h"
 #include "wire/finished.h"
 
 struct weft_connection;
@@ -34,18 +35,6 @@ struct wf_shares;
 #define WF_CONNECTIONS_MAX 65536           /* of one session at a time */
 #define WF_INTRODUCTIONS_SHARED (1u << 20) /* introductions of all connections of a session, beside the next ones */
 #define WF_INTRODUCTIONS_FEW 16            /* that each connection has of its own; two would do for progress */
-
-#define WF_RAILS_ANY UINT64_MAX
-
-/* The connections of a class that are kept to the same rails and have something for bulk channels. What a channel may
- * take of one it may take of any; so a channel asks each ring, not each connection. Owner: session lock. */
-struct wf_ring {
-    struct wf_link all_link;    /* wf_desk.rings */
-    struct wf_link ready_link;  /* wf_desk.bulk_ready, while it has connections */
-    struct wf_list connections; /* the one whose turn it is first */
-    uint64_t rails;             /* of the context, as bits; WF_RAILS_ANY: all */
-    unsigned traffic;           /* traffic class */
-};
 
 /* The parts of the session and of its context that the desk uses. */
 struct wf_desk_neighbours {
@@ -145,13 +134,6 @@ void wf_desk_take_number(struct wf_desk *desk);
 void wf_desk_accept(struct wf_desk *desk, struct weft_request *request);
 /* Puts pieces of an operation of this side on the desk's list: they are freed with the desk at the latest. */
 void wf_desk_keep(struct wf_desk *desk, struct wf_pieces *pieces);
-/* The ring of the connections of the class that are kept to these rails. NULL: no memory. */
-struct wf_ring *wf_desk_ring(struct wf_desk *desk, uint64_t rails, unsigned traffic);
-/* The connection has something to send on a bulk channel, or has nothing any more. */
-void wf_desk_set_ready(struct wf_desk *desk, struct weft_connection *connection, bool ready);
-/* The connection's turn is over: it goes to the end of its ring, and the ring behind the others. */
-void wf_desk_turn_over(struct wf_desk *desk, struct weft_connection *connection);
-
 /* A channel has joined: `frames` more may be under way. */
 void wf_desk_expect_frames(struct wf_desk *desk, uint32_t frames);
 

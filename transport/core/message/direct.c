@@ -6,6 +6,7 @@
 #include "core/device/transit.h"
 #include "core/ground/holders.h"
 #include "core/message/connection.h"
+#include "core/message/connection_close.h"
 #include "core/message/desk.h"
 #include "core/message/inbound.h"
 #include "core/message/match.h"

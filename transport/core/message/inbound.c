@@ -8,6 +8,7 @@
 #include "core/channel/work.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
+#include "core/message/connection_close.h"
 #include "core/message/desk.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"

@@ -7,6 +7,7 @@
 #include "core/ground/reached.h"
 #include "core/message/any.h"
 #include "core/message/connection.h"
+#include "core/message/connection_close.h"
 #include "core/message/desk.h"
 #include "core/message/direct.h"
 #include "core/message/inbound.h"

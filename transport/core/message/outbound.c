@@ -8,6 +8,7 @@
 #include "core/device/turn.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
+#include "core/message/connection_close.h"
 #include "core/message/desk.h"
 #include "core/message/detach.h"
 #include "core/message/inbound.h"

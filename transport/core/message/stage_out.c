@@ -6,6 +6,7 @@
 #include "core/device/device.h"
 #include "core/device/transit.h"
 #include "core/message/connection.h"
+#include "core/message/connection_close.h"
 #include "core/message/desk.h"
 #include "core/message/match.h"
 #include "core/message/outbound_parts.h"

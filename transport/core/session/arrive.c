@@ -10,6 +10,7 @@
 #include "core/channel/work.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
+#include "core/message/connection_close.h"
 #include "core/message/detach.h"
 #include "core/message/inbound.h"
 #include "core/message/match.h"

@@ -9,6 +9,7 @@
 #include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
+#include "core/message/connection_close.h"
 #include "core/message/detach.h"
 #include "core/message/inbound.h"
 #include "core/message/outbound.h"

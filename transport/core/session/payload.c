@@ -5,6 +5,7 @@
 #include "core/channel/half_state.h"
 #include "core/channel/work.h"
 #include "core/message/connection.h"
+#include "core/message/connection_close.h"
 #include "core/message/inbound.h"
 #include "core/message/stage.h"
 #include "core/session/loss.h"

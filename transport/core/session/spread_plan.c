@@ -5,6 +5,7 @@
 #include "core/channel/carry.h"
 #include "core/channel/channel.h"
 #include "core/message/connection.h"
+#include "core/message/ring.h"
 #include "core/session/session.h"
 
 #define SLOW 2.0 /* a channel slower than the fastest rate divided by this takes no more than its share */
