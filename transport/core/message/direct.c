@@ -11,6 +11,7 @@
 #include "core/message/inbound.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
+#include "core/message/outbound_parts.h"
 #include "core/request/request.h"
 
 static int start(struct wf_transit *transit);

@@ -87,13 +87,6 @@ struct wf_inbound {
     struct wf_range_set arrived;
 };
 
-/* Does the sender wait until it is told that all bytes have landed? */
-static inline bool wf_inbound_confirms(const struct wf_inbound *inbound)
-{
-    return inbound->kind == WF_INBOUND_WRITE ||
-           (inbound->kind == WF_INBOUND_MESSAGE && inbound->base == WF_BASE_LANDED);
-}
-
 /* A new message of the peer. NULL when memory is out. */
 struct wf_inbound *wf_inbound_create(struct weft_connection *connection, uint64_t number, uint64_t tag, uint64_t total,
                                      bool offered);
@@ -106,15 +99,8 @@ struct wf_inbound *wf_inbound_find_reading(struct weft_connection *connection, u
 
 /* A READING message for the reply to a READ; it has no number until wf_inbound_expect(). NULL: no memory. */
 struct wf_inbound *wf_inbound_create_reading(struct weft_connection *connection, uint64_t total);
-void wf_inbound_expect(struct wf_inbound *inbound, uint64_t number);
 /* Frees a READING message that never got a number. */
 void wf_inbound_forget(struct wf_inbound *inbound);
-
-/* SERVED: its reply has ended. `inbound` is gone afterwards. */
-void wf_inbound_served(struct wf_inbound *inbound);
-
-/* Refuses the notification of a refused operation, also if that notification has not come yet. */
-void wf_inbound_refuse_note(struct wf_inbound *inbound, int status);
 
 /* Answers the REFUSE of a message that has ended here: the sender may not know of the end, if acknowledgements were
  * lost with a channel. 0; -ENOMEM; -EPROTO: too many answers are due, because the peer leaves no window for them. */
@@ -138,12 +124,6 @@ int wf_inbound_pool_places(const struct wf_inbound *inbound, uint64_t offset, ui
 
 /* Does the message land in the pieces of a list? Pieces may overlap. */
 bool wf_inbound_is_scattered(const struct wf_inbound *inbound);
-
-/* Gives the blocks back to the pool and their credit to the sender, once the burst is in its place. */
-void wf_inbound_settle(struct wf_inbound *inbound);
-
-/* Lands a matched message in its receive: copies what the pool holds. May drop the session lock while copying. */
-void wf_inbound_land(struct wf_inbound *inbound);
 
 /* Copies [start, end) from the pool to the receive's memory. The caller has a claim. Host memory: drops the lock while
  * copying. Device memory: the copy runs later, with a claim of its own. */

@@ -11,6 +11,7 @@
 #include "core/message/desk.h"
 #include "core/message/direct.h"
 #include "core/message/inbound.h"
+#include "core/message/inbound_parts.h"
 #include "core/message/stage.h"
 #include "core/request/pieces.h"
 #include "core/request/request.h"

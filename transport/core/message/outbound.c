@@ -12,6 +12,7 @@
 #include "core/message/desk.h"
 #include "core/message/detach.h"
 #include "core/message/inbound.h"
+#include "core/message/inbound_parts.h"
 #include "core/message/outbound_parts.h"
 #include "core/message/served.h"
 #include "core/message/stage.h"

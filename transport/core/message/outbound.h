@@ -26,7 +26,6 @@ struct weft_request;
 struct wf_pieces;
 struct wf_inbound;
 struct wf_device;
-struct wf_transit;
 
 #define WF_CHUNKS_UNACKNOWLEDGED 255 /* so an inbound message never has more than WF_RANGE_MAX ranges */
 
@@ -108,10 +107,6 @@ struct wf_outbound *wf_outbound_create(struct weft_connection *connection, enum 
 void wf_outbound_queue(struct wf_outbound *outbound);
 /* Frees a message that is in no queue and not known to the peer. */
 void wf_outbound_drop(struct wf_outbound *outbound);
-/* Starts sending the answer to the peer's READ `number`. */
-void wf_outbound_reply(struct wf_outbound *outbound, uint64_t number);
-/* READ: its reply has landed, or will not. `outbound` may be gone afterwards. */
-void wf_outbound_answered(struct wf_outbound *outbound);
 
 /* Where the payload [offset, offset + length) is; as wf_pieces_places(). */
 int wf_outbound_places(const struct wf_outbound *outbound, uint64_t offset, uint64_t length, struct iovec *iov, int max,
@@ -129,22 +124,12 @@ int wf_outbound_landed(struct wf_outbound *outbound, uint64_t total);
 /* A retained DATA frame was acknowledged. `outbound` may be gone afterwards. */
 void wf_outbound_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t length);
 
-/* The direct copy of the whole message has ended or failed (direct.h): returns whether the message was delivered.
- * `outbound` may be gone afterwards. */
-bool wf_outbound_direct_ended(struct wf_outbound *outbound, const struct wf_transit *transit);
-
-/* A copy to one of its slots has ended, or failed. `outbound` may be gone afterwards. */
-void wf_outbound_staged(struct wf_outbound *outbound, const struct wf_transit *transit);
-
 /* A stray DATA frame of it is not sent again, because the message has been refused. `outbound` may be gone afterwards.
  */
 void wf_outbound_abandon(struct wf_outbound *outbound);
 
 /* An operation that referred to its memory has ended. `outbound` may be gone afterwards. */
 void wf_outbound_released(struct wf_outbound *outbound);
-
-/* Nothing more of it is handed to a channel. */
-void wf_outbound_stop(struct wf_outbound *outbound);
 
 /* Ends it early: by its user (cancel, deadline, close), or because the receiver refused. May be gone afterwards. */
 void wf_outbound_refuse(struct wf_outbound *outbound, int status);

@@ -1,6 +1,7 @@
 /*
  * outbound_parts.h: functions shared by outbound.c (how an outgoing operation lives and ends), outbound_refuse.c (how
- * it ends early) and ready.c (which of its bytes may go). All with the session's lock held.
+ * it ends early) and ready.c (which of its bytes may go), and what the room's other files tell of it. All with the
+ * session's lock held.
  */
 #ifndef WF_CORE_MESSAGE_OUTBOUND_PARTS_H
 #define WF_CORE_MESSAGE_OUTBOUND_PARTS_H
@@ -9,6 +10,8 @@
 #include "core/message/desk.h"
 #include "core/message/outbound.h"
 #include "core/message/ready.h"
+
+struct wf_transit;
 
 /* Are its bytes in many places? */
 static inline bool wf_outbound_is_scattered(const struct wf_outbound *outbound)
@@ -75,5 +78,23 @@ void wf_outbound_destroy(struct wf_outbound *outbound);
 /* Ends a message that is not introduced. A number or a list that the peer knows of it is taken back by REFUSE, in its
  * turn. `outbound` may be gone afterwards. */
 void wf_outbound_refuse_unheard(struct wf_outbound *outbound, int status);
+
+/* --- what served.c, direct.c and the stage tell of it --- */
+
+/* Starts sending the answer to the peer's READ `number`. */
+void wf_outbound_reply(struct wf_outbound *outbound, uint64_t number);
+
+/* READ: its reply has landed, or will not. `outbound` may be gone afterwards. */
+void wf_outbound_answered(struct wf_outbound *outbound);
+
+/* The direct copy of the whole message has ended or failed (direct.h): returns whether the message was delivered.
+ * `outbound` may be gone afterwards. */
+bool wf_outbound_direct_ended(struct wf_outbound *outbound, const struct wf_transit *transit);
+
+/* A copy to one of its slots has ended, or failed. `outbound` may be gone afterwards. */
+void wf_outbound_staged(struct wf_outbound *outbound, const struct wf_transit *transit);
+
+/* Nothing more of it is handed to a channel. */
+void wf_outbound_stop(struct wf_outbound *outbound);
 
 #endif

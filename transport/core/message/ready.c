@@ -2,6 +2,7 @@
 
 #include "core/channel/channel.h"
 #include "core/message/inbound.h"
+#include "core/message/inbound_parts.h"
 #include "core/message/outbound_parts.h"
 #include "core/message/ring.h"
 #include "core/request/pieces.h"

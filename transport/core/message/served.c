@@ -9,8 +9,10 @@
 #include "core/message/connection.h"
 #include "core/message/desk.h"
 #include "core/message/inbound.h"
+#include "core/message/inbound_parts.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
+#include "core/message/outbound_parts.h"
 #include "core/request/pieces.h"
 
 /* A list that is here entirely, and waits for the operation that names it. Owner: session lock. */
