@@ -8,6 +8,7 @@
 #include "core/calls/context.h"
 #include "core/message/connection.h"
 #include "core/message/inbound.h"
+#include "core/request/book.h"
 
 struct loop_pair astray_pair;
 

@@ -5,6 +5,7 @@
 
 #include "core/calls/context.h"
 #include "core/calls/peer.h"
+#include "core/request/book.h"
 #include "core/request/request.h"
 #include "model_remote.h"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/request/book.h"
 #include "wire/frame.h"
 
 /* --- the engine --- */

@@ -22,6 +22,7 @@
 #include "core/ground/terms.h"
 #include "core/message/connection.h"
 #include "core/message/desk.h"
+#include "core/request/book.h"
 #include "core/request/request.h"
 
 #define SCENE_WORKERS 2

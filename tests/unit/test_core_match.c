@@ -11,6 +11,7 @@
 #include "core/message/inbound.h"
 #include "core/message/match.h"
 #include "core/message/served.h"
+#include "core/request/book.h"
 #include "wire/frame.h"
 
 #define CONNECTION 1u

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/ground/holders.h"
+#include "core/request/book.h"
 #include "core/request/lobby.h"
 #include "core/request/queue.h"
 #include "core/request/wait.h"

@@ -12,6 +12,7 @@
 #include "core/message/connection_close.h"
 #include "core/message/match.h"
 #include "core/message/ring.h"
+#include "core/request/book.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
 #include "core/session/traffic.h"

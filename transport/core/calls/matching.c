@@ -9,6 +9,7 @@
 #include "core/message/connection.h"
 #include "core/message/inbound.h"
 #include "core/message/match.h"
+#include "core/request/book.h"
 #include "core/request/lobby.h"
 #include "core/request/wait.h"
 #include "core/session/session.h"

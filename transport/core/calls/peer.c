@@ -11,6 +11,7 @@
 #include "core/message/connection.h"
 #include "core/message/connection_close.h"
 #include "core/rail/address.h"
+#include "core/request/book.h"
 #include "core/request/request.h"
 #include "core/session/end.h"
 #include "core/session/session.h"

@@ -12,6 +12,7 @@
 #include "core/message/match.h"
 #include "core/message/outbound.h"
 #include "core/message/turn_go.h"
+#include "core/request/book.h"
 #include "core/request/pieces.h"
 #include "core/request/request.h"
 #include "core/session/session.h"

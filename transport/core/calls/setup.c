@@ -11,6 +11,7 @@
 #include "core/ground/refusal.h"
 #include "core/join/door.h"
 #include "core/rail/address.h"
+#include "core/request/book.h"
 #include "core/request/lobby.h"
 #include "core/request/queue.h"
 #include "core/request/request.h"

@@ -8,6 +8,7 @@
 #include "core/join/redial.h"
 #include "core/join/talk_parts.h"
 #include "core/rail/address.h"
+#include "core/session/entry.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"
 #include "io/engine_seal.h"

@@ -9,6 +9,7 @@
 #include "core/ground/reached.h"
 #include "core/join/talk_parts.h"
 #include "core/rail/address.h"
+#include "core/session/entry.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"
 #include "core/session/traffic.h"

@@ -10,6 +10,7 @@
 #include "core/join/talk_parts.h"
 #include "core/rail/address.h"
 #include "core/rail/pairing.h"
+#include "core/session/entry.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"
 #include "wire/seal.h"

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "core/join/talk_parts.h"
+#include "core/session/entry.h"
 #include "core/session/session.h"
 
 void wf_talk_say_greeting(struct wf_talk *talk, bool last)

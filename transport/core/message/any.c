@@ -8,6 +8,7 @@
 #include "core/message/desk.h"
 #include "core/message/inbound.h"
 #include "core/message/match.h"
+#include "core/request/book.h"
 #include "core/request/lobby.h"
 
 static struct weft_request *request_of(struct wf_link *link)

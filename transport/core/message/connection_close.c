@@ -7,6 +7,7 @@
 #include "core/message/inbound.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
+#include "core/request/book.h"
 #include "core/request/request.h"
 
 static void end_posted(struct weft_connection *connection, int status)

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "core/request/book.h"
+
 /*
  * Ends the inner requests of those that are to leave. The locks are a session's first, then the lobby's; so each round
  * finds the session, takes both locks, and looks again. world.lock held: a session is not freed meanwhile.

@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "core/ground/guard.h"
 #include "core/ground/terms.h"
+#include "core/request/book.h"
 #include "core/request/request.h"
 
 /* Owner: the context. The guard's state is always UP, and its visit is one of the door's. Its lock is taken inside a

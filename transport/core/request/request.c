@@ -8,6 +8,7 @@
 #include "core/device/turn.h"
 #include "core/ground/holders.h"
 #include "core/ground/refusal.h"
+#include "core/request/book.h"
 #include "core/request/lobby.h"
 #include "core/request/pieces.h"
 #include "core/request/queue.h"

@@ -10,14 +10,12 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "base/pool.h"
 #include "core/device/device.h"
 #include "core/device/transit.h"
-#include "core/ground/guard.h"
-#include "core/ground/terms.h"
 #include "core/request/wait.h"
 #include "weft.h"
 
+struct wf_book;
 struct wf_inbound;
 struct wf_outbound;
 struct wf_pieces;
@@ -35,16 +33,6 @@ enum wf_request_kind {
     WF_REQUEST_PEER_CLOSE,  /* a session waits for its channels to go */
     WF_REQUEST_CONNECT,     /* a dial is under way; of the lobby, as the next */
     WF_REQUEST_PEER_ACCEPT, /* a caller waits for a peer */
-};
-
-/* A thread that sleeps until one of its requests ends or it should drive. Guarded by wf_waiting.lock. */
-struct wf_waiter {
-    struct wf_link link;       /* wf_waiting.waiters */
-    struct wf_link poked_link; /* wf_waiting.poked until the thread is woken */
-    struct wf_link tray_link;  /* wf_tray.sleepers, if it waits for a tray */
-    bool drives;               /* it sleeps in the shared worker's engine, and is only in wf_tray.sleepers */
-    pthread_t thread;
-    _Atomic uint32_t poked; /* futex word: 0 asleep, 1 look again */
 };
 
 /* Functions of the room that makes a request. */
@@ -107,29 +95,7 @@ struct weft_request {
     _Atomic uint32_t done;
 };
 
-/* The operations of a session. Owner: session lock. Other rooms may walk `requests`. */
-struct wf_book {
-    struct wf_guard *guard;
-    const struct wf_terms *terms;
-    struct wf_waiting *waiting;
-    struct wf_list requests; /* not completed */
-    struct wf_list deadlines;
-    struct wf_pool pool;
-};
-
-void wf_book_init(struct wf_book *book, struct wf_guard *guard, const struct wf_terms *terms,
-                  struct wf_waiting *waiting);
-void wf_book_fini(struct wf_book *book);
-
 /* --- all with the session's lock held --- */
-
-/* A new request; NULL: no memory, or the context's limit is reached. */
-struct weft_request *wf_request_take(struct wf_book *book, enum wf_request_kind kind, const struct wf_request_ops *ops);
-
-/* A request that carries `outer` out, which then ends as it does (lobby.h). The context's limit does not count it.
- * NULL: no memory. The lobby's lock held, too. */
-struct weft_request *wf_request_take_inner(struct wf_book *book, struct weft_request *outer,
-                                           const struct wf_request_ops *ops);
 
 /* For ACCEPT: no other object refers to the request, so cancelling completes it at once. */
 extern const struct wf_request_ops wf_request_plain_ops;
@@ -166,9 +132,6 @@ void wf_request_describe(const struct weft_request *request, char *text, size_t 
 
 /* Asks for an early end with `status`; see weft_cancel(). */
 void wf_request_cancel(struct weft_request *request, int status);
-
-/* Cancels requests whose deadline has passed (`expired`: at least one); returns the next deadline, or WF_NEVER. */
-int64_t wf_requests_expire(struct wf_book *book, int64_t now_ns, bool *expired);
 
 /* --- without the session's lock --- */
 

@@ -9,6 +9,7 @@
 
 #include "core/drive/worker.h"
 #include "core/ground/refusal.h"
+#include "core/request/book.h"
 #include "core/request/request.h"
 #include "core/request/tray.h"
 

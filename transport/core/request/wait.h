@@ -35,6 +35,16 @@ struct wf_waiting {
     struct wf_list queues;      /* all queues; world.lock */
 };
 
+/* A thread that sleeps until one of its requests ends or it should drive. Guarded by wf_waiting.lock. */
+struct wf_waiter {
+    struct wf_link link;       /* wf_waiting.waiters */
+    struct wf_link poked_link; /* wf_waiting.poked until the thread is woken */
+    struct wf_link tray_link;  /* wf_tray.sleepers, if it waits for a tray */
+    bool drives;               /* it sleeps in the shared worker's engine, and is only in wf_tray.sleepers */
+    pthread_t thread;
+    _Atomic uint32_t poked; /* futex word: 0 asleep, 1 look again */
+};
+
 void wf_waiting_init(struct wf_waiting *waiting, struct wf_crew *crew);
 void wf_waiting_fini(struct wf_waiting *waiting);
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "core/ground/reached.h"
+#include "core/request/book.h"
 #include "core/request/request.h"
 #include "core/session/loss.h"
 #include "core/session/resend.h"

@@ -11,6 +11,7 @@
 #include "core/message/match.h"
 #include "core/message/outbound.h"
 #include "core/message/served.h"
+#include "core/request/book.h"
 #include "core/request/request.h"
 #include "core/session/news.h"
 #include "core/session/resend.h"

@@ -1,6 +1,8 @@
-/* How a channel becomes a part of its session: planned, missed, or joined, with its payload stream parked before. */
+#include "core/session/entry.h"
+
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/cards/cards.h"
 #include "core/channel/payload.h"
@@ -47,6 +49,35 @@ static struct wf_channel *first_incarnation(struct wf_session *session, const st
         return channel;
     discard(channel);
     return NULL;
+}
+
+int wf_session_take_greeting(struct wf_session *session, const struct wf_greeting *greeting)
+{
+    uint8_t *bytes = malloc((size_t)greeting->length + 1);
+    if (!bytes)
+        return -ENOMEM;
+    memcpy(bytes, greeting->bytes, greeting->length);
+    bytes[greeting->length] = 0;
+    session->peer.greeting = bytes;
+    session->peer.greeting_length = greeting->length;
+    return 0;
+}
+
+bool wf_session_awaits_greeting(const struct wf_session *session)
+{
+    return session->terms.greets && !session->peer.greeting;
+}
+
+int wf_session_expect(struct wf_session *session, int count)
+{
+    if (wf_loss_expect(&session->loss, 0, count) < 0)
+        return -ENOMEM;
+    return wf_lines_expect(&session->lines, count);
+}
+
+void wf_session_called(struct wf_session *session)
+{
+    session->life.called_ns = wf_world_now(session->guard.world);
 }
 
 int wf_session_may_join(struct wf_session *session, const struct wf_join *join)

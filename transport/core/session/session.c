@@ -7,6 +7,7 @@
 
 #include "core/ground/holders.h"
 #include "core/message/connection.h"
+#include "core/request/book.h"
 #include "core/request/pieces.h"
 #include "core/message/served.h"
 #include "core/rail/address.h"
@@ -234,35 +235,6 @@ void wf_session_hello(const struct wf_sessions *sessions, const struct wf_hello 
     hello->rail_count = (uint8_t)(sessions->rails->count < most ? sessions->rails->count : most);
     for (int i = 0; i < hello->rail_count; i++)
         wf_address_to_wire(&sessions->rails->each[i].address, sessions->rails->each[i].name, &hello->rails[i]);
-}
-
-int wf_session_take_greeting(struct wf_session *session, const struct wf_greeting *greeting)
-{
-    uint8_t *bytes = malloc((size_t)greeting->length + 1);
-    if (!bytes)
-        return -ENOMEM;
-    memcpy(bytes, greeting->bytes, greeting->length);
-    bytes[greeting->length] = 0;
-    session->peer.greeting = bytes;
-    session->peer.greeting_length = greeting->length;
-    return 0;
-}
-
-bool wf_session_awaits_greeting(const struct wf_session *session)
-{
-    return session->terms.greets && !session->peer.greeting;
-}
-
-int wf_session_expect(struct wf_session *session, int count)
-{
-    if (wf_loss_expect(&session->loss, 0, count) < 0)
-        return -ENOMEM;
-    return wf_lines_expect(&session->lines, count);
-}
-
-void wf_session_called(struct wf_session *session)
-{
-    session->life.called_ns = wf_world_now(session->guard.world);
 }
 
 void wf_sessions_set_greeting(struct wf_sessions *sessions, const void *bytes, uint32_t length)

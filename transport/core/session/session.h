@@ -20,6 +20,7 @@
 #include "core/ground/guard.h"
 #include "core/ground/terms.h"
 #include "core/message/desk.h"
+#include "core/request/book.h"
 #include "core/request/request.h"
 #include "core/session/life.h"
 #include "core/session/loss.h"
@@ -59,39 +60,8 @@ void wf_session_hello(const struct wf_sessions *sessions, const struct wf_hello 
 /* How many rails of this side, and pairs of rails, the peer takes. If this side has more, a fallback says so. */
 int wf_session_rails_taken(const struct wf_sessions *sessions, const struct wf_hello *theirs);
 
-/* The peer's GREETING has come, or is to come (wf_terms.greets) and has not come yet: then no channel may join. By the
- * door's thread. */
-int wf_session_take_greeting(struct wf_session *session, const struct wf_greeting *greeting); /* 0 or -ENOMEM */
-bool wf_session_awaits_greeting(const struct wf_session *session);
-
-/* Room for `count` channels of each traffic class. 0 or -ENOMEM. */
-int wf_session_expect(struct wf_session *session, int count);
-
-/* May this incarnation of the channel join? 0: yes. -EAGAIN: an older incarnation must let go first, and was told to.
- * -EALREADY: this incarnation or a newer one has joined, or the session takes no more channels. No lock. */
-int wf_session_may_join(struct wf_session *session, const struct wf_join *join);
-
-/* A channel has proved itself on `fd`: gives its halves to their workers. The session is UP when all other channels are
- * joined or missed. 0, -ENOMEM, or -EALREADY when the session has ended meanwhile. No lock. */
-int wf_session_join(struct wf_session *session, const struct wf_join *join, uint64_t granted_frames,
-                    uint64_t granted_bytes, int fd);
-
-/* May the payload stream of a channel come to rest here? 0, or -EALREADY: the session takes no more. No lock. */
-int wf_session_may_park(struct wf_session *session);
-/* The payload stream of a device channel has proved itself on `fd`: leads it to the GPU if payload comes on it, and
- * keeps it for the channel. 0, or a negative errno with its reason; then `fd` is still the caller's. No lock. */
-int wf_session_park(struct wf_session *session, const struct wf_join *join, int fd, struct wf_status *status);
-
-/* The dialer's first attempt at a channel has failed: the channel counts as lost. It is dialled again, and DOWN tells
- * the peer. The session is UP if no other channel is to come and one is up. 0 or -ENOMEM. No lock. */
-int wf_session_miss(struct wf_session *session, const struct wf_join *join, int code);
-
 /* The user has the handle from now on, and may be told what happens to it. No lock. */
 void wf_session_hand_over(struct wf_session *session);
-
-/* Dialer: a channel of a class above 0 is to be dialled for the first time, as one that was lost is dialled again. 0 or
- * -ENOMEM. No lock. */
-int wf_session_plan(struct wf_session *session, const struct wf_join *join);
 
 /* Drops one reference. The door frees a DEAD session without references. No lock held. */
 void wf_session_release(struct wf_session *session);
@@ -104,9 +74,6 @@ void wf_session_destroy(struct wf_session *session);
 
 /* --- with the lock held --- */
 
-/* Makes the session UP once every channel is joined or missed, and one is up. */
-void wf_session_check_joined(struct wf_session *session);
-
 /* 0 if a new operation may start, else -errno. */
 int wf_session_usable(const struct wf_session *session);
 
@@ -118,9 +85,6 @@ void wf_session_kick(struct wf_session *session, struct wf_worker *self);
 
 /* The user, or the end of the context, closes the session; `closing`: the request that ends with it, or NULL. */
 void wf_session_dismiss(struct wf_session *session, struct weft_request *closing);
-
-/* The peer has proved itself for a channel, so its process lives: notes the time. */
-void wf_session_called(struct wf_session *session);
 
 /* Starts an orderly close: requests end in -ESHUTDOWN, BYE follows once everything is acknowledged. */
 void wf_session_start_close(struct wf_session *session);

@@ -10,6 +10,7 @@
 #include "core/message/connection.h"
 #include "core/message/outbound.h"
 #include "core/message/ready.h"
+#include "core/session/entry.h"
 #include "core/session/fill.h"
 #include "core/session/loss.h"
 #include "core/session/news.h"

@@ -6,6 +6,7 @@
 #include "core/channel/carry.h"
 #include "core/channel/state.h"
 #include "core/ground/reached.h"
+#include "core/session/entry.h"
 #include "core/session/loss.h"
 
 #define EXPRESS_PART 8   /* the express channels have one part in so many of a class's rate */
