@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "bench/buffers/arena.h"
+#include "bench/plan/names.h"
 #include "bench/words/interrupt.h"
 
 #define OPEN_TIMEOUT_MS 30000

@@ -8,6 +8,7 @@
 
 #include "bench/machine/gpus.h"
 #include "bench/nodes/link.h"
+#include "bench/plan/names.h"
 #include "bench/words/words.h"
 #include "compare.h"
 

@@ -7,6 +7,7 @@
 
 #include "affinity/cpus.h"
 #include "affinity/pin.h"
+#include "bench/plan/names.h"
 #include "bench/words/words.h"
 #include "mem/memory.h"
 

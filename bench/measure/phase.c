@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "bench/machine/placement.h"
+#include "bench/plan/names.h"
 #include "bench/words/interrupt.h"
 
 #define SLICE_MS 100

@@ -1,5 +1,4 @@
-/* What endpoints and their memory are called. */
-#include "schedule.h"
+#include "names.h"
 
 #include <stdio.h>
 #include <string.h>

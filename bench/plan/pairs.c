@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench/words/random.h"
+#include "names.h"
 
 static int add_pair(struct bench_plan *plan, int src_node, uint32_t src, int dst_node, uint32_t dst,
                     struct wf_status *status)

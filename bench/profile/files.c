@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/backends/backend.h"
+#include "bench/plan/names.h"
 #include "bench/words/heard.h"
 #include "bench/words/interrupt.h"
 #include "bench/words/json.h"

@@ -10,6 +10,7 @@
 #include "affinity/cpus.h"
 #include "base/clock.h"
 #include "bench/backends/backend.h"
+#include "bench/sense/before.h"
 #include "bench/words/columns.h"
 #include "mem/gpu_clock.h"
 #include "mem/nvml.h"

@@ -13,7 +13,7 @@
 
 #include "base/brackets.h"
 #include "bench/words/words.h"
-#include "raw.h"
+#include "parts.h"
 
 #define USUAL_PORT "18555"
 #define OTHER_DESCRIPTORS 24 /* beside the streams: the listener, an epoll, what the process was started with */

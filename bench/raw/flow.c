@@ -10,7 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "raw.h"
+#include "parts.h"
 
 /* The bytes that come back. */
 enum { SIGN_CREDIT = 'c', SIGN_ALL_THERE = 'd' };

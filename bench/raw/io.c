@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 
 #include "base/clock.h"
-#include "raw.h"
+#include "parts.h"
 
 #define PIECES_MAX 64      /* of the ring, in one call */
 #define LINE_BYTES 64      /* of a cache */

@@ -3,7 +3,7 @@
 #include <poll.h>
 
 #include "base/clock.h"
-#include "raw.h"
+#include "parts.h"
 
 static int send_message(struct raw_link *link)
 {

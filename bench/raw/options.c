@@ -7,6 +7,7 @@
 
 #include "base/config.h"
 #include "bench/words/words.h"
+#include "parts.h"
 #include "raw.h"
 
 #define MESSAGES_MAX (UINT64_C(1) << 40)

@@ -13,6 +13,7 @@
 #include "base/histogram.h"
 #include "base/limits.h"
 #include "bench/plan/options.h"
+#include "parts.h"
 #include "weft.h"
 
 /* What was measured, between the first byte and the server's word that it has all. */

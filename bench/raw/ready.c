@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "raw.h"
+#include "parts.h"
 
 int raw_ready_open(struct raw_link *link, uint32_t events, struct wf_status *status)
 {

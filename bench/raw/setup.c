@@ -16,7 +16,7 @@
 #include "bench/machine/memory_limits.h"
 #include "bench/words/heard.h"
 #include "bench/words/words.h"
-#include "raw.h"
+#include "parts.h"
 
 #define MAGIC UINT64_C(0x3177617274666577) /* "weftraw1" as it stands on the wire */
 #define HELLO_S 2                          /* for a client to say who it is */

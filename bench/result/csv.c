@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "bench/backends/backend.h"
+#include "bench/plan/names.h"
 #include "bench/words/whole.h"
 
 static const char header[] =

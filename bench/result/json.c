@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "bench/backends/backend.h"
+#include "bench/plan/names.h"
 #include "bench/words/interrupt.h"
 #include "bench/words/json.h"
 #include "limit.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bench/backends/backend.h"
+#include "bench/plan/names.h"
 #include "bench/words/folder.h"
 #include "bench/words/words.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/backends/backend.h"
+#include "bench/plan/names.h"
 #include "bench/words/json.h"
 
 /* --- like and unlike --- */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench/backends/backend.h"
+#include "bench/plan/names.h"
 #include "bench/words/columns.h"
 #include "bench/words/heard.h"
 #include "bench/words/words.h"

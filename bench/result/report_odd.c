@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "bench/backends/backend.h"
+#include "bench/plan/names.h"
 #include "bench/words/columns.h"
 #include "odd.h"
 #include "spread.h"

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "bench/backends/backend.h"
 #include "bench/machine/gpus.h"
+#include "bench/plan/names.h"
 #include "bench/words/heard.h"
 #include "bench/words/interrupt.h"
 #include "bench/words/words.h"

@@ -6,6 +6,7 @@
 
 #include "bench/backends/backend.h"
 #include "bench/buffers/memory.h"
+#include "bench/plan/names.h"
 #include "bench/words/heard.h"
 #include "bench/words/json.h"
 

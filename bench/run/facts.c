@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bench/machine/gpus.h"
+#include "bench/plan/names.h"
 #include "bench/words/words.h"
 
 json_t *bench_host_facts(const struct bench_link *link, uint32_t endpoints)

@@ -1,4 +1,5 @@
-/* What may make figures uneven, found before a measurement: each with what it means and what can be done. */
+#include "before.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

@@ -16,7 +16,6 @@
 #ifndef WF_BENCH_SENSE_H
 #define WF_BENCH_SENSE_H
 
-#include <jansson.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -139,18 +138,5 @@ size_t bench_sense_rows(struct bench_sense *sense, int node, uint64_t *next, cha
 
 /* The header and all rows. 0, or a negative errno. After the stop. */
 int bench_sense_write_csv(struct bench_sense *sense, FILE *file, int node);
-
-/* --- before a measurement --- */
-
-/* How many processes other than this one compute on the GPU at PCI address `pci`; negative: unknown. */
-struct bench_sense_gpu_users {
-    int (*count)(void *context, const char *pci);
-    void *context;
-};
-
-/* What may make figures uneven, found before the start: an array of {"name", "found", "means", "remedy"}. Nothing is
- * refused for it. `users`: NULL, nobody is asked. Needs no sampler and waits for nothing. A new reference; -ENOMEM. */
-int bench_sense_before(const struct bench_sense_want *want, const struct bench_sense_gpu_users *users, json_t **out);
-void bench_sense_put_before(const json_t *findings, FILE *out, int columns);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/machine/gpus.h"
+#include "bench/plan/names.h"
 #include "bench/words/words.h"
 #include "topo.h"
 

@@ -17,6 +17,7 @@
 #include "bench/buffers/arena.h"
 #include "bench/backends/backend.h"
 #include "bench/buffers/memory.h"
+#include "bench/plan/names.h"
 #include "mem/memory.h"
 #include "bench/buffers/pattern.h"
 #include "bench/topo/topo.h"

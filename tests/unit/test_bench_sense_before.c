@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "bench/sense/before.h"
 #include "sense_fixture.h"
 
 static json_t *look(const struct bench_sense_gpu_users *users)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "bench/plan/names.h"
 #include "lanes.h"
 
 /* --- launches --- */
