@@ -15,8 +15,8 @@ struct bench_sense_gpu_users {
     void *context;
 };
 
-/* An array of {"name", "found", "means", "remedy"}. Nothing is
- * refused for it. `users`: NULL, nobody is asked. Needs no sampler and waits for nothing. A new reference; -ENOMEM. */
+/* An array of {"name", "found", "means", "remedy"}. Nothing is refused for it. `users`: NULL, nobody is asked. Needs no
+ * sampler and waits for nothing. A new reference; -ENOMEM. */
 int bench_sense_before(const struct bench_sense_want *want, const struct bench_sense_gpu_users *users, json_t **out);
 void bench_sense_put_before(const json_t *findings, FILE *out, int columns);
 
