@@ -1,9 +1,11 @@
 #include "forecast.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "calibrate.h"
+#include "foresee.h"
 #include "run.h"
 #include "version.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/config.h"
+#include "report.h"
 
 /* --- lines --- */
 

@@ -5,6 +5,7 @@
 #define WF_PEERS_PAGE_H
 
 #include "peers.h"
+#include "report.h"
 
 /* Prints `text` and ends the line; the first word stands at `column`, where the line has come to, and so do those of
  * the lines that it has to be broken into. What a terminal would obey is printed as '?'. */

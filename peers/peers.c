@@ -8,6 +8,7 @@
 #include "base/config.h"
 #include "calibrate.h"
 #include "forecast.h"
+#include "report.h"
 
 #define FAILURES_MAX 2    /* in a row, at the start, after which a variant is given up */
 #define TRIALS_AT_FIRST 3 /* so many each variant gets, */

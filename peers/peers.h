@@ -12,9 +12,7 @@
 #ifndef WF_PEERS_PEERS_H
 #define WF_PEERS_PEERS_H
 
-#include <jansson.h>
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "base/status.h"
 #include "peer.h"
@@ -65,29 +63,6 @@ struct peers_plan {
     void (*measured)(void *context, const struct peers_result *result, int index);
     void *context; /* of all three */
 };
-
-/* --- what is to come --- */
-
-/* A tool before anything was measured with it. */
-struct peers_candidate {
-    const struct peer_tool *tool;
-    bool absent;      /* it is not on this machine */
-    char version[32]; /* "": it did not tell */
-    int cases;        /* of the plan that it can measure */
-    char why[252];    /* there is a case that it cannot measure: the reason for the last; "": there is none */
-};
-
-struct peers_forecast {
-    struct peers_candidate tools[PEERS_TOOLS_MAX]; /* as many as the plan has, in its order */
-    int runs;                                      /* at most */
-    double seconds;                                /* about that long; a guess where the plan fixes the messages */
-};
-
-/* Looks at the tools of the plan without measuring: runs what tells their versions. 0, or what `stop` said. */
-int peers_foresee(const struct peers_plan *plan, struct peers_forecast *forecast, struct wf_status *status);
-
-/* Tools, other than Weft and its floor, that can measure a case of the plan. */
-int peers_rivals(const struct peers_plan *plan, const struct peers_forecast *forecast);
 
 /* --- what is found --- */
 
@@ -171,35 +146,5 @@ int peers_best_in_trials(const struct peers_block *block, const struct peers_row
 /* What its last failure was; NULL: it had none, or none to speak of, as it worked in the trials and there was no round.
  */
 const char *peers_failure(const struct peers_block *block, const struct peers_row *row);
-
-/* --- reports --- */
-
-/* Where a report for people goes. */
-struct peers_page {
-    FILE *out;
-    int width; /* columns; no line is wider */
-};
-
-/* Before the first case: what will run, what is not here, how long it takes; after each case: its table; at the end. */
-void peers_report_head(const struct peers_plan *plan, const struct peers_forecast *forecast,
-                       const struct peers_page *page);
-void peers_report_case(const struct peers_result *result, int index, const struct peers_page *page);
-void peers_report_end(const struct peers_result *result, const struct peers_page *page);
-
-/* Another tool was measured in the same rounds as Weft: there is a comparison. Of a result with nothing but zeroes,
- * too. */
-bool peers_compared(const struct peers_result *result);
-
-/* "40 s", "12 minutes", "2 h 5 min". Returns `text`. */
-char *peers_duration(double seconds, char *text, size_t room);
-
-/* {"runs", "seconds", "tools": [{"name", "installed", "version", "cases", "reason", "package"}]}; a new reference. */
-json_t *peers_forecast_to_json(const struct peers_plan *plan, const struct peers_forecast *forecast);
-
-/* The samples of the result, one for each tool in each case; a new reference. */
-json_t *peers_samples(const struct peers_result *result);
-
-/* "bandwidth", "latency", "rate". */
-const char *peers_metric_name(enum peer_metric metric);
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report.h"
+
 #define SIZE_MOST (INT64_C(1) << 40)
 #define MESSAGES_MOST INT64_C(1000000000)
 #define AT_ONCE_MOST 65536 /* messages in flight, buffers */

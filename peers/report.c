@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "page.h"
+#include "report.h"
 
 #define NAME 10  /* columns of the tool's name, */
 #define VALUE 17 /* and of its value */

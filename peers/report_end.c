@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "page.h"
+#include "report.h"
 
 #define NAME 10   /* columns of a tool's name, */
 #define COLUMN 18 /* and of a metric */

@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "foresee.h"
 #include "page.h"
+#include "report.h"
 
 #define FIELD 11 /* columns of the names of fields */
 

@@ -1,7 +1,9 @@
 /* The comparison as samples of a result (schema weft.result/1). */
 #include <string.h>
 
+#include "foresee.h"
 #include "peers.h"
+#include "report.h"
 #include "statistics.h"
 
 static json_t *number_or_null(double value)

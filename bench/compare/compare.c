@@ -17,6 +17,8 @@
 #include "bench/words/json.h"
 #include "bench/words/words.h"
 #include "far.h"
+#include "peers/foresee.h"
+#include "peers/report.h"
 
 /* Owner: the measuring thread, but for what the lock guards: the signal thread uses that, too. */
 struct comparison {

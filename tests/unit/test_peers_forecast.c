@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "peers/foresee.h"
 #include "peers/version.h"
 
 static int three_variants(const struct peer_case *asked, const struct peer_place *place, char why[200])

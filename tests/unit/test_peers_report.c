@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "peers/foresee.h"
 #include "peers/page.h"
 #include "peers/peers.h"
+#include "peers/report.h"
 
 #define NONE (-1.0)
 #define ROUNDS 3

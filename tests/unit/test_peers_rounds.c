@@ -1,4 +1,5 @@
 /* Trials and rounds: what is run how often and in what order, and what counts of it. */
+#include "peers/report.h"
 #include "peers_fixture.h"
 
 #include <errno.h>
