@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The configuration stops, with file and line, where a room includes what it may not.
+# The configuration stops, with file and line, where a room includes what it may not; and rooms stay small enough to be
+# read: their sources, their headers for others, and the struct that has a part for each.
 set -u
 # shellcheck source=tests/scripts/check.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/check.sh"
@@ -85,5 +86,46 @@ part pulse session
 part down session
 part redial session
 part channel channel
+
+# --- what is read in one go stays short: where something has grown too long, an idea in it wants a file of its own ---
+
+# short MOST FILE...: no file has more lines.
+short() {
+    local most=$1 file lines
+    shift
+    for file; do
+        lines=$(wc -l <"$root/$file")
+        ((lines <= most)) || fail "$file has $lines lines, more than $most"
+    done
+}
+
+# Product sources. weft.h is the contract: one page.
+mapfile -t sources < <(cd "$root" && find transport affinity peers bench plugins -type f \
+    \( -name '*.[ch]' -o -name '*.cu' -o -name '*.js' \) ! -path transport/weft.h | sort)
+((${#sources[@]} > 500)) || fail "only ${#sources[@]} sources were found"
+short 500 "${sources[@]}"
+
+# public FILE PREFIX: the headers for others of the rooms that FILE makes, each with its path.
+public() {
+    tr '\n' ' ' <"$root/$1/CMakeLists.txt" | grep -oE 'weft_room\([^)]*\)' | tr '()' '  ' |
+        awk -v "prefix=$2" '{
+            for (i = 3; i <= NF; i++)
+                if ($i ~ /^(EXCEPT|USES|PUBLIC|INSIDE)$/)
+                    kind = $i
+                else if (kind == "PUBLIC")
+                    print prefix $2 "/" $i
+            kind = ""
+        }'
+}
+for folder in 'transport/core transport/' 'bench '; do
+    mapfile -t headers < <(public "${folder% *}" "${folder#* }")
+    ((${#headers[@]} > 30)) || fail "only ${#headers[@]} headers for others were found in ${folder% *}"
+    short 150 "${headers[@]}"
+done
+
+# A session is a part for each room, and little besides.
+members=$(sed -n '/^struct wf_session {/,/^}/{s,/\*.*,,;p}' "$root/transport/core/session/session.h" |
+    grep '^ .*;' | tr -cd ',;' | wc -c)
+((members > 5 && members <= 20)) || fail "struct wf_session has $members members, not 6 to 20"
 
 finish
