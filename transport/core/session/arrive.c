@@ -7,7 +7,6 @@
 #include "core/channel/channel.h"
 #include "core/channel/half_state.h"
 #include "core/channel/ops.h"
-#include "core/channel/work.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/connection_close.h"
@@ -144,44 +143,6 @@ static bool promised(const struct wf_inbound *inbound, const struct wf_frame *fr
            wf_stage_in_promised(inbound, end);
 }
 
-static void unclaim(struct wf_channel *channel)
-{
-    struct wf_inbound *inbound = wf_rx_unclaim(&channel->rx);
-    inbound->claims -= 1;
-    wf_inbound_check(inbound);
-}
-
-/* May the payload go to the pool although its message is matched? It will then need a copy of its own. So it must have
- * a block at least, or be the end of the burst: else a peer could make us copy each byte separately. */
-static bool has_blocks(const struct wf_inbound *inbound, const struct wf_frame *frame)
-{
-    uint64_t end = frame->offset + frame->length;
-    return !inbound->settled && end <= inbound->burst && (frame->length >= WF_BLOCK_BYTES || end == inbound->burst);
-}
-
-/* Claims the inbound message for the payload to come, after matching all that can be matched now. A payload for a
- * device needs a slot. If none is free and the payload is unsolicited, it goes by the pool; else the channel waits
- * until another copy ends. */
-static void claim(struct wf_channel *channel, struct wf_inbound *inbound)
-{
-    struct wf_rx *rx = &channel->rx;
-    inbound->claims += 1;
-    wf_rx_claim(rx, inbound);
-    if (inbound->state == WF_INBOUND_EARLY)
-        wf_match_advance(inbound->connection);
-    wf_rx_pool(rx, inbound->state == WF_INBOUND_EARLY || inbound->state == WF_INBOUND_UNMATCHED || inbound->parked);
-    wf_channel_redirects(channel, false);
-    bool staged = inbound->device && !rx->pooled && rx->frame.length > 0 && !channel->payload;
-    if (inbound->state == WF_INBOUND_DRAINING) {
-        unclaim(channel);
-    } else if (staged && !wf_stage_in_take(channel)) {
-        wf_rx_pool(rx, has_blocks(inbound, &rx->frame));
-        wf_channel_hold(channel, !rx->pooled);
-        if (rx->held)
-            unclaim(channel);
-    }
-}
-
 /* The inbound message for the reply to one of this side's READs. NULL with 0: it has ended, the bytes are drained. */
 static int find_reading(struct weft_connection *connection, const struct wf_frame *frame, struct wf_inbound **out)
 {
@@ -190,43 +151,6 @@ static int find_reading(struct weft_connection *connection, const struct wf_fram
     *out = wf_inbound_find_reading(connection, frame->msg);
     if (*out && (*out)->total != frame->total)
         return violation(session_of(connection), frame, "has not the size that was asked for");
-    return 0;
-}
-
-/* Do the ranges of two chunks overlap? */
-static bool overlap(const struct wf_frame *a, const struct wf_frame *b)
-{
-    return a->offset < b->offset + b->length && b->offset < a->offset + a->length;
-}
-
-/* The other channel with a claim on bytes of this payload, or NULL. There can be one only in a message of which bytes
- * were sent again: nobody looks at all channels for others. */
-static struct wf_channel *other_writer(const struct wf_channel *channel, struct wf_inbound *inbound,
-                                       const struct wf_frame *frame)
-{
-    inbound->resent |= (frame->flags & WF_FLAG_RESENT) != 0;
-    if (inbound->claims == 0 || !inbound->resent)
-        return NULL;
-    WF_LINES_EACH (other, channel->lines) {
-        if (other != channel && other->rx.claim == inbound && overlap(&other->rx.frame, frame))
-            return other;
-    }
-    return NULL;
-}
-
-/*
- * A chunk comes twice only when its sender has lost the channel `other`, which carried the older copy: the newer copy
- * has the flag RESENT. So `other` is lost here, too. 0: `channel` waits until `other` has ended its claim. -ESTALE:
- * `channel` brings the older copy, or is being lost itself.
- */
-static int outlive(struct wf_channel *channel, struct wf_channel *other, const struct wf_frame *frame)
-{
-    if (!(frame->flags & WF_FLAG_RESENT) || channel->kill)
-        return -ESTALE;
-    WF_REACHED("channel UP: a chunk whose range another channel claims");
-    wf_channel_lost(other, -ESTALE, "the peer sends its chunks again elsewhere");
-    wf_channel_hold(channel, true);
-    wf_session_of(channel)->loss.place_wanted = true;
     return 0;
 }
 
@@ -267,10 +191,10 @@ static int take_data(struct wf_channel *channel, struct weft_connection *connect
         return violation(session, frame, "overlaps bytes that are here");
     if (there > 0 && frame->length > 0)
         return 0; /* these bytes came before */
-    struct wf_channel *other = other_writer(channel, inbound, frame);
+    struct wf_channel *other = wf_session_payload_rival(channel, inbound, frame);
     if (other)
-        return outlive(channel, other, frame);
-    claim(channel, inbound);
+        return wf_session_payload_outlive(channel, other, frame);
+    wf_session_payload_claim(channel, inbound);
     return 0;
 }
 

@@ -3,13 +3,81 @@
 #include <errno.h>
 
 #include "core/channel/half_state.h"
+#include "core/channel/lines.h"
 #include "core/channel/work.h"
+#include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/connection_close.h"
 #include "core/message/inbound.h"
+#include "core/message/match.h"
 #include "core/message/stage.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"
+
+static void unclaim(struct wf_channel *channel)
+{
+    struct wf_inbound *inbound = wf_rx_unclaim(&channel->rx);
+    inbound->claims -= 1;
+    wf_inbound_check(inbound);
+}
+
+/* May the payload go to the pool although its message is matched? It will then need a copy of its own. So it must have
+ * a block at least, or be the end of the burst: else a peer could make us copy each byte separately. */
+static bool has_blocks(const struct wf_inbound *inbound, const struct wf_frame *frame)
+{
+    uint64_t end = frame->offset + frame->length;
+    return !inbound->settled && end <= inbound->burst && (frame->length >= WF_BLOCK_BYTES || end == inbound->burst);
+}
+
+void wf_session_payload_claim(struct wf_channel *channel, struct wf_inbound *inbound)
+{
+    struct wf_rx *rx = &channel->rx;
+    inbound->claims += 1;
+    wf_rx_claim(rx, inbound);
+    if (inbound->state == WF_INBOUND_EARLY)
+        wf_match_advance(inbound->connection);
+    wf_rx_pool(rx, inbound->state == WF_INBOUND_EARLY || inbound->state == WF_INBOUND_UNMATCHED || inbound->parked);
+    wf_channel_redirects(channel, false);
+    bool staged = inbound->device && !rx->pooled && rx->frame.length > 0 && !channel->payload;
+    if (inbound->state == WF_INBOUND_DRAINING) {
+        unclaim(channel);
+    } else if (staged && !wf_stage_in_take(channel)) {
+        wf_rx_pool(rx, has_blocks(inbound, &rx->frame));
+        wf_channel_hold(channel, !rx->pooled);
+        if (rx->held)
+            unclaim(channel);
+    }
+}
+
+/* Do the ranges of two chunks overlap? */
+static bool overlap(const struct wf_frame *a, const struct wf_frame *b)
+{
+    return a->offset < b->offset + b->length && b->offset < a->offset + a->length;
+}
+
+struct wf_channel *wf_session_payload_rival(const struct wf_channel *channel, struct wf_inbound *inbound,
+                                            const struct wf_frame *frame)
+{
+    inbound->resent |= (frame->flags & WF_FLAG_RESENT) != 0;
+    if (inbound->claims == 0 || !inbound->resent)
+        return NULL;
+    WF_LINES_EACH (other, channel->lines) {
+        if (other != channel && other->rx.claim == inbound && overlap(&other->rx.frame, frame))
+            return other;
+    }
+    return NULL;
+}
+
+int wf_session_payload_outlive(struct wf_channel *channel, struct wf_channel *other, const struct wf_frame *frame)
+{
+    if (!(frame->flags & WF_FLAG_RESENT) || channel->kill)
+        return -ESTALE;
+    WF_REACHED("channel UP: a chunk whose range another channel claims");
+    wf_channel_lost(other, -ESTALE, "the peer sends its chunks again elsewhere");
+    wf_channel_hold(channel, true);
+    wf_session_of(channel)->loss.place_wanted = true;
+    return 0;
+}
 
 /* Makes STATE due on every channel with disposals that no frame has told the peer yet. */
 static void tell_disposals(struct wf_session *session)
