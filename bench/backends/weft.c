@@ -15,6 +15,7 @@
 #include "bench/buffers/arena.h"
 #include "bench/plan/names.h"
 #include "bench/words/interrupt.h"
+#include "known.h"
 
 #define OPEN_TIMEOUT_MS 30000
 #define SELF_SIDES 2
@@ -23,18 +24,13 @@
 #define SHORT_POLL_NS 5000
 #define NAP_NS 50000
 
-/* What a context knows of a place of the arena; NULL: host memory, or nothing. */
-struct known {
-    struct weft_registration *stream, *landings;
-};
-
 /* A context that has connected to itself: what lies in GPU memory is copied from GPU to GPU. [0] listens and receives,
  * [1] connects and sends; the endpoints of the latter have numbers of their own, behind those of the former. */
 struct self {
     struct weft_context *context;
     struct weft_peer *peers[SELF_SIDES];
     struct weft_endpoint **endpoints[SELF_SIDES];
-    struct known *known; /* by place; NULL: host memory */
+    struct bench_known *known; /* by place; NULL: host memory */
 };
 
 struct bench_backend {
@@ -42,8 +38,8 @@ struct bench_backend {
     struct bench_link *link;
     struct weft_endpoint **endpoints;      /* of this node, by number; NULL where no pair uses it */
     struct weft_connection **send, **recv; /* by pair; NULL where this node has no such part */
-    struct known *known;                   /* to the link's context, by place; NULL: host memory */
-    struct known *used;                    /* by pair: what is sent and received with; NULL: host memory */
+    struct bench_known *known;             /* to the link's context, by place; NULL: host memory */
+    struct bench_known *used;              /* by pair: what is sent and received with; NULL: host memory */
     struct self self;
     struct weft_queue *queue; /* NULL until many requests were expected */
     bool queued;              /* requests end there */
@@ -179,54 +175,12 @@ static int join_pairs(struct bench_backend *backend, struct wf_status *status)
 
 /* --- GPU memory --- */
 
-static int make_known(struct weft_context *context, void *base, uint64_t bytes, struct weft_registration **out,
-                      struct wf_status *status)
-{
-    struct weft_error err = {0};
-
-    if (!base || bytes == 0)
-        return 0;
-    return weft_register_for(context, base, bytes, 0, out, &err) ? bench_weft_failed(status, &err, "GPU memory") : 0;
-}
-
-/* Host memory need not be registered. */
-static int make_all_known(const struct bench_backend *backend, struct weft_context *context, struct known **out,
-                          struct wf_status *status)
-{
-    const struct bench_arena *arena = backend->link->arena;
-    int result = 0;
-
-    if (!backend->link->gpus.count)
-        return 0;
-    *out = calloc(arena->place_count, sizeof **out);
-    if (!*out)
-        return wf_fail(status, -ENOMEM, "no memory for %u registrations", arena->place_count);
-    for (uint32_t i = 0; result == 0 && i < arena->place_count; i++) {
-        const struct bench_buffers *place = &arena->places[i];
-        result = make_known(context, place->stream, arena->stream_bytes, &(*out)[i].stream, status);
-        if (result == 0)
-            result = make_known(context, place->landings, place->landing_bytes, &(*out)[i].landings, status);
-    }
-    return result;
-}
-
-/* Waits for what is under way: only where nothing is. */
-static void forget(const struct bench_backend *backend)
-{
-    for (uint32_t i = 0; backend->known && i < backend->link->arena->place_count; i++) {
-        if (backend->known[i].stream)
-            weft_deregister(backend->known[i].stream);
-        if (backend->known[i].landings)
-            weft_deregister(backend->known[i].landings);
-    }
-}
-
 static int register_all(struct bench_backend *backend, struct wf_status *status)
 {
-    int result = make_all_known(backend, backend->link->context, &backend->known, status);
+    int result = bench_known_make(backend->link, backend->link->context, &backend->known, status);
 
     if (result == 0 && backend->plan->intra)
-        result = make_all_known(backend, backend->self.context, &backend->self.known, status);
+        result = bench_known_make(backend->link, backend->self.context, &backend->self.known, status);
     return result;
 }
 
@@ -299,7 +253,7 @@ static void weft_backend_close(struct bench_backend *backend)
         free(backend->self.endpoints[side]);
     free(backend->self.known); /* the registrations went with the context */
     if (backend->live == 0 || backend->link->over)
-        forget(backend);
+        bench_known_forget(backend->known, backend->link->arena);
     free(backend->known);
     free(backend->used);
     free(backend->endpoints);
