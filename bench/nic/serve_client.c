@@ -63,8 +63,11 @@ static int check_lease(const struct visit *visit, const struct wf_helper_request
 static int lease(struct visit *visit, const struct wf_helper_request *request, int descriptor,
                  struct wf_helper_reply *reply, struct wf_status *status)
 {
-    struct wf_lend_terms terms = {
-        .card = request->card, .dmabuf = descriptor, .holder = *visit->holder, .most = SERVE_EACH_MAX};
+    struct wf_lend_terms terms = {.card = request->card,
+                                  .dmabuf = descriptor,
+                                  .buffer = request->buffer,
+                                  .holder = *visit->holder,
+                                  .most = SERVE_EACH_MAX};
     int result = check_lease(visit, request, descriptor, status);
 
     if (result == 0)

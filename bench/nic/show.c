@@ -80,9 +80,12 @@ static void put_lent(const struct nic_job *job, const struct wf_devmem_card *car
             continue;
         int rules = wf_lent_count_rules(lent);
         const char *s = rules == 1 ? "" : "s";
+        char buffers[40] = "";
+        if (lent->buffer)
+            snprintf(buffers, sizeof buffers, ", buffers of %u bytes", lent->buffer);
         if (wf_lent_counts(job->devmem, lent))
-            fprintf(job->out, "  queue %d is lent to %s (process %d of user %u), with %d rule%s\n", queue,
-                    lent->holder.command, lent->holder.process, lent->holder.user, rules, s);
+            fprintf(job->out, "  queue %d is lent to %s (process %d of user %u), with %d rule%s%s\n", queue,
+                    lent->holder.command, lent->holder.process, lent->holder.user, rules, s, buffers);
         else if (rules)
             fprintf(job->out,
                     "  queue %d: %s (process %d) has ended and left %d rule%s: 'weft nic restore' takes them away\n",

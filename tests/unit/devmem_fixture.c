@@ -137,16 +137,22 @@ static int bind_queues(struct fake_kernel *fake, const struct nlmsghdr *request)
 {
     const struct nlattr *attribute, *inner;
 
-    fake->bound_count = 0;
+    fake->bound_count = fake->bound_buffer = 0;
     mnl_attr_for_each(attribute, request, sizeof(struct genlmsghdr))
     {
         if (mnl_attr_get_type(attribute) == 1)
             fake->bound_index = mnl_attr_get_u32(attribute);
         else if (mnl_attr_get_type(attribute) == 3)
             fake->bound_fd = mnl_attr_get_u32(attribute);
+        else if (mnl_attr_get_type(attribute) == 5)
+            fake->bound_buffer = mnl_attr_get_u32(attribute);
         else if (mnl_attr_get_type(attribute) == 2)
             mnl_attr_for_each_nested(inner, attribute) if (mnl_attr_get_type(inner) == 1)
                 fake->bound[fake->bound_count++] = mnl_attr_get_u32(inner);
+    }
+    if (fake->bound_buffer > fake->buffer_most) {
+        fake->words = fake->buffer_most ? "buffers have a page to 64 KiB" : "Unknown attribute type";
+        return -EINVAL;
     }
     for (uint32_t i = 0; i < fake->bound_count; i++)
         if (fake->bound[i] < FAKE_QUEUES && (fake->binding[fake->bound[i]] || fake->bound[i] == fake->contested))

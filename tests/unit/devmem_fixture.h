@@ -51,7 +51,8 @@ struct fake_kernel {
     bool down;                     /* the interface: then no queues are told */
 
     /* What bind-rx and bind-tx were asked for, and say. */
-    uint32_t bound[64], bound_count, bound_fd, bound_index, next_id;
+    uint32_t bound[64], bound_count, bound_fd, bound_index, bound_buffer, next_id;
+    uint32_t buffer_most; /* bytes; 0: it does not know buffers of a size, as before 7.3 */
 
     /* What the next request gets instead. */
     int refusal;       /* negative errno */

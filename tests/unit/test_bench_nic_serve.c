@@ -300,7 +300,7 @@ static void another_version_ends_the_conversation(void **state)
 {
     (void)state;
     request.version = WF_HELPER_VERSION + 1;
-    expect(-EPROTO, "asked as one of version 3", ask(WF_HELPER_LEASE, 0, NULL));
+    expect(-EPROTO, "asked as one of version 4", ask(WF_HELPER_LEASE, 0, NULL));
     assert_int_equal(ask(WF_HELPER_LEASE, 0, NULL), -EPIPE);
 }
 
@@ -356,10 +356,12 @@ static void a_process_without_the_right_asks_the_helper(void **state)
     fake_kernel_init(&own);
     memcpy(own.rss, fake->rss, sizeof own.rss);
     own.admin = false;
+    fake->buffer_most = 8192;
     pid_t process = start_helper();
-    if (wf_lease_open(&place, FAKE_NAME, 0, &made, &status) != 0)
+    if (wf_lease_open(&place, FAKE_NAME, 0, 8192, &made, &status) != 0)
         fail_msg("%s", status.text);
     assert_int_equal(wf_lease_queue(made), 2);
+    assert_int_equal(fake->bound_buffer, 8192);
     assert_int_equal(wf_lease_binding(made), fake->binding[2]);
     assert_int_equal(wf_lease_steer(made, stream[1], &rule, &status), 0);
     assert_int_equal(wf_lease_steer(made, stream[0], &other, &status), 0);
@@ -372,7 +374,7 @@ static void a_process_without_the_right_asks_the_helper(void **state)
     waitpid(process, &ended, 0);
     assert_int_equal(wf_lease_unsteer(made, other, &status), -EPIPE);
     assert_non_null(strstr(status.text, "has ended"));
-    assert_int_equal(wf_lease_open(&place, FAKE_NAME, 0, &second, &status), -EPERM);
+    assert_int_equal(wf_lease_open(&place, FAKE_NAME, 0, 0, &second, &status), -EPERM);
     assert_non_null(strstr(status.text, "no helper answers"));
     assert_int_equal(rules(), 1);
     wf_lease_close(made);

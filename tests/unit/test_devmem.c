@@ -106,7 +106,8 @@ static void an_old_kernel_knows_no_bindings(void **state)
     restart();
     assert_int_equal(wf_devmem_look(devmem, FAKE_NAME, &card, &status), 0);
     assert_int_equal(card.bind_rx, 0);
-    assert_int_equal(wf_devmem_bind_rx(devmem, FAKE_INDEX, &queue, 1, 5, &id, &status), -EOPNOTSUPP);
+    assert_int_equal(wf_devmem_bind_rx(devmem, &(struct wf_devmem_rx){FAKE_INDEX, &queue, 1, 5, 0}, &id, &status),
+                     -EOPNOTSUPP);
     assert_non_null(strstr(status.text, "6.12"));
     assert_int_equal(wf_devmem_bind_tx(devmem, FAKE_INDEX, 5, &id, &status), -EOPNOTSUPP);
     assert_non_null(strstr(status.text, "6.16"));
@@ -187,7 +188,7 @@ static void queues_are_bound(void **state)
     uint32_t queues[] = {3, 1, 2}, id = 0, other = 0;
 
     (void)state;
-    assert_int_equal(wf_devmem_bind_rx(devmem, FAKE_INDEX, queues, 3, 5, &id, &status), 0);
+    assert_int_equal(wf_devmem_bind_rx(devmem, &(struct wf_devmem_rx){FAKE_INDEX, queues, 3, 5, 0}, &id, &status), 0);
     assert_int_equal(id, 1);
     assert_int_equal(fake.bound_index, FAKE_INDEX);
     assert_int_equal(fake.bound_fd, 5);
@@ -204,11 +205,45 @@ static void as_many_queues_as_are_promised(void **state)
     uint32_t queues[WF_DEVMEM_QUEUES_MAX + 1] = {0}, id;
 
     (void)state;
-    assert_int_equal(wf_devmem_bind_rx(devmem, FAKE_INDEX, queues, WF_DEVMEM_QUEUES_MAX, 5, &id, &status), 0);
+    assert_int_equal(
+        wf_devmem_bind_rx(devmem, &(struct wf_devmem_rx){FAKE_INDEX, queues, WF_DEVMEM_QUEUES_MAX, 5, 0}, &id, &status),
+        0);
     assert_int_equal(fake.bound_count, WF_DEVMEM_QUEUES_MAX);
-    assert_int_equal(wf_devmem_bind_rx(devmem, FAKE_INDEX, queues, WF_DEVMEM_QUEUES_MAX + 1, 5, &id, &status), -EINVAL);
-    assert_int_equal(wf_devmem_bind_rx(devmem, FAKE_INDEX, queues, 0, 5, &id, &status), -EINVAL);
-    assert_int_equal(wf_devmem_bind_rx(devmem, FAKE_INDEX, queues, 1, -1, &id, &status), -EINVAL);
+    assert_int_equal(wf_devmem_bind_rx(devmem,
+                                       &(struct wf_devmem_rx){FAKE_INDEX, queues, WF_DEVMEM_QUEUES_MAX + 1, 5, 0}, &id,
+                                       &status),
+                     -EINVAL);
+    assert_int_equal(wf_devmem_bind_rx(devmem, &(struct wf_devmem_rx){FAKE_INDEX, queues, 0, 5, 0}, &id, &status),
+                     -EINVAL);
+    assert_int_equal(wf_devmem_bind_rx(devmem, &(struct wf_devmem_rx){FAKE_INDEX, queues, 1, -1, 0}, &id, &status),
+                     -EINVAL);
+}
+
+/* What is not the size's fault keeps its own code. */
+static void larger_buffers_are_asked_for(void **state)
+{
+    uint32_t queues[] = {3}, id = 77;
+    struct wf_devmem_rx rx = {FAKE_INDEX, queues, 1, 5, 16384};
+
+    (void)state;
+    assert_int_equal(wf_devmem_bind_rx(devmem, &rx, &id, &status), -ERANGE);
+    assert_int_equal(status.code, -ERANGE);
+    assert_string_equal(status.text,
+                        "bind-rx of queue 3 of interface 7, buffers of 16384 bytes: Unknown attribute type "
+                        "(Invalid argument)");
+    fake.buffer_most = 8192;
+    assert_int_equal(wf_devmem_bind_rx(devmem, &rx, &id, NULL), -ERANGE);
+    assert_int_equal(id, 77);
+    rx.buffer = 8192;
+    assert_int_equal(wf_devmem_bind_rx(devmem, &rx, &id, &status), 0);
+    assert_int_equal(fake.bound_buffer, 8192);
+    assert_int_equal(wf_devmem_bind_rx(devmem, &rx, &id, &status), -EEXIST);
+    fake.refusal = -EPERM;
+    assert_int_equal(wf_devmem_bind_rx(devmem, &rx, &id, &status), -EPERM);
+    rx.buffer = 0;
+    queues[0] = 2;
+    assert_int_equal(wf_devmem_bind_rx(devmem, &rx, &id, &status), 0);
+    assert_int_equal(fake.bound_buffer, 0);
 }
 
 static void refuse(int code, const char *words)
@@ -216,7 +251,8 @@ static void refuse(int code, const char *words)
     uint32_t queue = 1, id = 77;
 
     fake.refusal = code;
-    assert_int_equal(wf_devmem_bind_rx(devmem, FAKE_INDEX, &queue, 1, 5, &id, &status), code);
+    assert_int_equal(wf_devmem_bind_rx(devmem, &(struct wf_devmem_rx){FAKE_INDEX, &queue, 1, 5, 0}, &id, &status),
+                     code);
     assert_int_equal(status.code, code);
     if (!strstr(status.text, words))
         fail_msg("'%s' lacks '%s'", status.text, words);
@@ -260,7 +296,7 @@ static bool converse(void)
     if (result == 0)
         result = wf_devmem_look(talk, FAKE_NAME, &card, &words);
     if (result == 0)
-        result = wf_devmem_bind_rx(talk, FAKE_INDEX, &queue, 1, 5, &id, &words);
+        result = wf_devmem_bind_rx(talk, &(struct wf_devmem_rx){FAKE_INDEX, &queue, 1, 5, 0}, &id, &words);
     wf_devmem_close(talk);
     return result == 0 || (result == words.code && words.text[0] && memchr(words.text, '\0', sizeof words.text));
 }
@@ -298,7 +334,8 @@ static void refusals_of_any_length_and_content_do_no_harm(void **state)
                 fake.answer_to = fake.requests + 1;
                 fake.at = at;
                 fake.value = value;
-                int result = wf_devmem_bind_rx(devmem, FAKE_INDEX, &queue, 1, 5, &id, &status);
+                int result =
+                    wf_devmem_bind_rx(devmem, &(struct wf_devmem_rx){FAKE_INDEX, &queue, 1, 5, 0}, &id, &status);
                 assert_true(result < 0 && status.text[0]);
             }
 }
@@ -393,6 +430,7 @@ int main(void)
         TEST(what_nobody_can_change_is_told_first),
         TEST(queues_are_bound),
         TEST(as_many_queues_as_are_promised),
+        TEST(larger_buffers_are_asked_for),
         TEST(the_kernels_words_are_told),
         TEST(answers_of_any_length_and_content_do_no_harm),
         TEST(refusals_of_any_length_and_content_do_no_harm),

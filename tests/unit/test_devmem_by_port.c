@@ -24,7 +24,7 @@ static int start(void **state)
 
 static void open_lease(void)
 {
-    must(wf_lease_open(&place, FAKE_NAME, 0, &lease, &status));
+    must(wf_lease_open(&place, FAKE_NAME, 0, 0, &lease, &status));
 }
 
 static void it_is_found_out_when_the_queue_is_lent(void **state)

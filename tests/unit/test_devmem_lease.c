@@ -42,7 +42,7 @@ static void refuses(int expected, const char *words, int result)
 
 static int open_lease(struct wf_lease **made)
 {
-    return wf_lease_open(&place, FAKE_NAME, 0, made, &status);
+    return wf_lease_open(&place, FAKE_NAME, 0, 0, made, &status);
 }
 
 static int see_any(struct wf_lent *lent, void *data)
@@ -101,6 +101,31 @@ static void a_queue_that_is_set_aside_is_bound(void **state)
     wf_lease_close(second);
 }
 
+/* A refusal takes nothing, and the same lease without them may be had. */
+static void larger_buffers_are_had_or_refused(void **state)
+{
+    struct wf_lent *lent = calloc(1, sizeof *lent);
+    struct wf_lent_folder held;
+
+    (void)state;
+    refuses(-ERANGE, "buffers of 16384 bytes: Unknown attribute type",
+            wf_lease_open(&place, FAKE_NAME, 0, 16384, &lease, &status));
+    assert_null(lease);
+    assert_int_equal(fake.binding[2], 0);
+    fake.words = NULL;
+    must(open_lease(&lease));
+    assert_int_equal(fake.bound_buffer, 0);
+    wf_lease_close(lease);
+    fake.buffer_most = 65536;
+    must(wf_lease_open(&place, FAKE_NAME, 0, 16384, &lease, &status));
+    assert_int_equal(fake.bound_buffer, 16384);
+    must(wf_lent_look(folder, &held, &status));
+    must(wf_lent_read(held.folder, FAKE_INDEX, 2, lent, &status));
+    assert_int_equal(lent->buffer, 16384);
+    wf_lent_let_go(&held);
+    free(lent);
+}
+
 static void who_has_the_queues_is_told(void **state)
 {
     char words[64];
@@ -138,7 +163,7 @@ static void what_is_in_the_way_of_the_card_is_told_first(void **state)
     for (int i = 0; i < FAKE_RSS; i++)
         fake.rss[i] = (uint32_t)i % 4;
     refuses(-EOPNOTSUPP, "other traffic reaches all its queues, none is set aside", open_lease(&lease));
-    refuses(-ENODEV, "no interface 'eth8'", wf_lease_open(&place, "eth8", 0, &lease, &status));
+    refuses(-ENODEV, "no interface 'eth8'", wf_lease_open(&place, "eth8", 0, 0, &lease, &status));
     assert_int_equal(fake.writes, 0);
 }
 
@@ -384,6 +409,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
     const struct CMUnitTest tests[] = {
         TEST(a_queue_that_is_set_aside_is_bound),
+        TEST(larger_buffers_are_had_or_refused),
         TEST(who_has_the_queues_is_told),
         TEST(one_that_another_takes_meanwhile_is_passed_over),
         TEST(what_is_in_the_way_of_the_card_is_told_first),

@@ -78,6 +78,30 @@ static void keeps_to_its_bounds(void **state)
     assert_int_equal(buffers_of(need), 1);
 }
 
+static void buffers_hold_a_packet(void **state)
+{
+    static const struct {
+        uint32_t mtu, buffer;
+    } rows[] = {{0, PAGE}, {1500, PAGE}, {4148, PAGE}, {4149, 8192}, {8244, 8192}, {9000, 16384}, {65535, 65536}};
+    struct wf_devmem_need need = usual;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        need.mtu = rows[i].mtu;
+        assert_int_equal(wf_devmem_buffer_bytes(&need, PAGE), rows[i].buffer);
+    }
+    need.mtu = 9000;
+    assert_int_equal(wf_devmem_buffer_bytes(&need, 65536), 65536);
+    need.mtu = 1u << 20;
+    assert_int_equal(wf_devmem_buffer_bytes(&need, PAGE), WF_DEVMEM_BUFFER_MAX);
+    /* Where the pool may not be as large as they need, pages are more. */
+    need.mtu = 9000;
+    need.most = (10000000 / 8948 + 2) * 16384ull;
+    assert_int_equal(wf_devmem_buffer_bytes(&need, PAGE), 16384);
+    need.most -= 16384;
+    assert_int_equal(wf_devmem_buffer_bytes(&need, PAGE), PAGE);
+}
+
 /* --- memory: an allocation that begins within a page --- */
 
 static uint8_t *const allocation = (uint8_t *)0x7f0000000200;
@@ -125,7 +149,7 @@ static void exports_pages_of_its_own_alone(void **state)
     struct wf_status status = {0};
 
     (void)state;
-    assert_int_equal(wf_devmem_pool_init(&pool, &memory, NULL, 3, 10 * PAGE - 5, &status), 0);
+    assert_int_equal(wf_devmem_pool_init(&pool, &memory, NULL, 3, 10 * PAGE - 5, 0, &status), 0);
     assert_int_equal(pool.bytes, 10 * PAGE);
     assert_int_equal((uintptr_t)pool.base % PAGE, 0);
     assert_true(pool.base >= allocation && pool.base + pool.bytes <= allocation + device.allocated);
@@ -142,6 +166,21 @@ static void exports_pages_of_its_own_alone(void **state)
     assert_int_equal(device.freed, 1);
 }
 
+static void begins_at_a_whole_buffer(void **state)
+{
+    struct wf_devmem_pool pool;
+    struct wf_status status = {0};
+
+    (void)state;
+    assert_int_equal(wf_devmem_pool_init(&pool, &memory, NULL, 3, 10 * PAGE, 4 * PAGE, &status), 0);
+    assert_int_equal(pool.bytes, 12 * PAGE);
+    assert_int_equal((uintptr_t)pool.base % (4 * PAGE), 0);
+    assert_true(pool.base >= allocation && pool.base + pool.bytes <= allocation + device.allocated);
+    assert_ptr_equal(device.exported, pool.base);
+    wf_devmem_pool_fini(&pool, &memory, NULL);
+    device.freed = 0;
+}
+
 static void leaves_nothing_where_there_is_no_dmabuf(void **state)
 {
     struct wf_devmem_pool pool;
@@ -150,7 +189,7 @@ static void leaves_nothing_where_there_is_no_dmabuf(void **state)
     (void)state;
     device.freed = 0;
     device.refusal = -ENOTSUP;
-    assert_int_equal(wf_devmem_pool_init(&pool, &memory, NULL, 3, PAGE, &status), -ENOTSUP);
+    assert_int_equal(wf_devmem_pool_init(&pool, &memory, NULL, 3, PAGE, 0, &status), -ENOTSUP);
     assert_string_equal(status.text, "no dma-bufs");
     assert_int_equal(device.freed, 1);
     wf_devmem_pool_fini(&pool, &memory, NULL);
@@ -163,6 +202,8 @@ int main(void)
         cmocka_unit_test(holds_what_is_on_its_way),
         cmocka_unit_test(counts_what_packets_leave_empty),
         cmocka_unit_test(keeps_to_its_bounds),
+        cmocka_unit_test(buffers_hold_a_packet),
+        cmocka_unit_test(begins_at_a_whole_buffer),
         cmocka_unit_test(exports_pages_of_its_own_alone),
         cmocka_unit_test(leaves_nothing_where_there_is_no_dmabuf),
     };

@@ -57,7 +57,7 @@ static void the_kernel_refuses_to_bind_loopback(void **state)
     int file = fileno(stdin);
 
     (void)state;
-    assert_true(wf_devmem_bind_rx(devmem, 1, &queue, 1, file, &id, &status) < 0);
+    assert_true(wf_devmem_bind_rx(devmem, &(struct wf_devmem_rx){1, &queue, 1, file, 0}, &id, &status) < 0);
     assert_true(status.text[0] != '\0' && id == 0);
     assert_true(wf_devmem_bind_tx(devmem, 1, file, &id, &status) < 0);
     assert_true(id == 0);

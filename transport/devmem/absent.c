@@ -64,10 +64,9 @@ int wf_devmem_name(struct wf_devmem *devmem, int ifindex, char name[IFNAMSIZ], s
     return absent(status);
 }
 
-int wf_devmem_bind_rx(struct wf_devmem *devmem, int ifindex, const uint32_t *queues, uint32_t count, int dmabuf,
-                      uint32_t *id, struct wf_status *status)
+int wf_devmem_bind_rx(struct wf_devmem *devmem, const struct wf_devmem_rx *rx, uint32_t *id, struct wf_status *status)
 {
-    (void)devmem, (void)ifindex, (void)queues, (void)count, (void)dmabuf, (void)id;
+    (void)devmem, (void)rx, (void)id;
     return absent(status);
 }
 

@@ -13,6 +13,7 @@
 #define BINDING_QUEUES 2
 #define BINDING_FD 3
 #define BINDING_ID 4
+#define BINDING_BUFFER 5 /* Linux 7.3 */
 #define QUEUE_ID 1
 #define QUEUE_TYPE 3
 #define QUEUE_TYPE_RX 0
@@ -103,29 +104,45 @@ static int bind_memory(struct wf_devmem *devmem, struct wf_devmem_request *reque
     return 0;
 }
 
-int wf_devmem_bind_rx(struct wf_devmem *devmem, int ifindex, const uint32_t *queues, uint32_t count, int dmabuf,
-                      uint32_t *id, struct wf_status *status)
+/* Kernels say many things of a size that they, the driver, or the memory do not take. */
+static bool may_be_the_size(int result)
+{
+    return result && result != -EEXIST && result != -EBUSY && result != -EPERM && result != -ENODEV &&
+           result != -EAGAIN && result != -EBADMSG;
+}
+
+int wf_devmem_bind_rx(struct wf_devmem *devmem, const struct wf_devmem_rx *rx, uint32_t *id, struct wf_status *status)
 {
     struct wf_devmem_request request;
-    char what[80];
+    char what[112], size[40] = "";
 
-    if (count == 0 || count > WF_DEVMEM_QUEUES_MAX || dmabuf < 0 || ifindex <= 0)
-        return wf_fail(status, -EINVAL, "bind-rx of %u queues (1 to %d) of interface %d to descriptor %d", count,
-                       WF_DEVMEM_QUEUES_MAX, ifindex, dmabuf);
-    snprintf(what, sizeof what, "bind-rx of queue %u%s of interface %d", queues[0], count > 1 ? " and others" : "",
-             ifindex);
+    if (rx->count == 0 || rx->count > WF_DEVMEM_QUEUES_MAX || rx->dmabuf < 0 || rx->ifindex <= 0)
+        return wf_fail(status, -EINVAL, "bind-rx of %u queues (1 to %d) of interface %d to descriptor %d", rx->count,
+                       WF_DEVMEM_QUEUES_MAX, rx->ifindex, rx->dmabuf);
+    if (rx->buffer)
+        snprintf(size, sizeof size, ", buffers of %u bytes", rx->buffer);
+    snprintf(what, sizeof what, "bind-rx of queue %u%s of interface %d%s", rx->queues[0],
+             rx->count > 1 ? " and others" : "", rx->ifindex, size);
     if (!devmem->netdev.id || devmem->netdev.bind_rx == 0)
         return wf_fail(status, -EOPNOTSUPP, "%s: the kernel does not know it: 6.12 does", what);
     wf_devmem_start(devmem, &request, devmem->netdev.id, WF_NETDEV_BIND_RX, 0);
-    wf_devmem_put_u32(&request, BINDING_IFINDEX, (uint32_t)ifindex);
-    wf_devmem_put_u32(&request, BINDING_FD, (uint32_t)dmabuf);
-    for (uint32_t i = 0; i < count; i++) {
+    wf_devmem_put_u32(&request, BINDING_IFINDEX, (uint32_t)rx->ifindex);
+    wf_devmem_put_u32(&request, BINDING_FD, (uint32_t)rx->dmabuf);
+    for (uint32_t i = 0; i < rx->count; i++) {
         struct nlattr *nest = wf_devmem_begin(&request, BINDING_QUEUES);
-        wf_devmem_put_u32(&request, QUEUE_ID, queues[i]);
+        wf_devmem_put_u32(&request, QUEUE_ID, rx->queues[i]);
         wf_devmem_put_u32(&request, QUEUE_TYPE, QUEUE_TYPE_RX);
         wf_devmem_end(&request, nest);
     }
-    return bind_memory(devmem, &request, what, id, status);
+    if (rx->buffer)
+        wf_devmem_put_u32(&request, BINDING_BUFFER, rx->buffer);
+    int result = bind_memory(devmem, &request, what, id, status);
+    if (rx->buffer && may_be_the_size(result)) {
+        if (status)
+            status->code = -ERANGE;
+        return -ERANGE;
+    }
+    return result;
 }
 
 int wf_devmem_bind_tx(struct wf_devmem *devmem, int ifindex, int dmabuf, uint32_t *id, struct wf_status *status)

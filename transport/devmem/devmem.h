@@ -95,11 +95,19 @@ void wf_devmem_first_obstacle(const struct wf_devmem_card *card, int queues, str
 
 #define WF_DEVMEM_QUEUES_MAX 64
 
-/* Gives receive queues of a card to a dma-buf, which the caller may close afterwards. `id` names the dma-buf in the
- * control messages of recvmsg(). -EINVAL: no such queue, no dma-buf, or header split is off; -EEXIST: a queue is bound
- * already, or has an XDP program; -EBUSY: it belongs to AF_XDP. */
-int wf_devmem_bind_rx(struct wf_devmem *devmem, int ifindex, const uint32_t *queues, uint32_t count, int dmabuf,
-                      uint32_t *id, struct wf_status *status);
+/* Receive queues of a card, and what they are to be given. */
+struct wf_devmem_rx {
+    int ifindex;
+    const uint32_t *queues;
+    uint32_t count;  /* of queues */
+    int dmabuf;      /* stays the caller's, who may close it afterwards */
+    uint32_t buffer; /* bytes of each that a packet begins: a power of two, more than a page; 0: a page, as all can */
+};
+
+/* `id` names the dma-buf in the control messages of recvmsg(). -EINVAL: no such queue, no dma-buf, or header split is
+ * off; -EEXIST: a queue is bound already, or has an XDP program; -EBUSY: it belongs to AF_XDP; -ERANGE: it was refused
+ * with `buffer`, which kernel (7.3 can), driver, or memory in smaller pieces may be the reason of: 0 may be taken. */
+int wf_devmem_bind_rx(struct wf_devmem *devmem, const struct wf_devmem_rx *rx, uint32_t *id, struct wf_status *status);
 #define WF_DEVMEM_RX_MAX 1024
 
 /* Which dma-buf each receive queue of the card is bound to, by any process: `ids` are those of wf_devmem_bind_rx(), 0

@@ -21,7 +21,7 @@
 #include "base/status.h"
 
 #define WF_HELPER_SOCKET "nic.sock" /* in WF_LENT_FOLDER */
-#define WF_HELPER_VERSION 2
+#define WF_HELPER_VERSION 3
 
 enum wf_helper_verb {
     WF_HELPER_LEASE = 1, /* with a dma-buf; once. The reply has the netlink socket */
@@ -34,6 +34,7 @@ struct wf_helper_request {
     uint32_t verb;
     uint64_t network;    /* LEASE: number of the client's network namespace */
     char card[IFNAMSIZ]; /* LEASE */
+    uint32_t buffer;     /* LEASE: as in struct wf_devmem_rx */
     uint32_t rule;       /* UNSTEER */
     uint32_t number;     /* of the request, from 1 on */
 };

@@ -109,19 +109,20 @@ static int call_helper(const char *folder, const char *card, int *helper, struct
     return result;
 }
 
-static int ask_for_queue(struct wf_lease *lease, const char *folder, const char *card, int dmabuf,
+static int ask_for_queue(struct wf_lease *lease, const char *folder, const struct wf_lend_terms *terms,
                          struct wf_status *status)
 {
-    struct wf_helper_request request = {.verb = WF_HELPER_LEASE, .network = wf_helper_network()};
+    struct wf_helper_request request = {
+        .verb = WF_HELPER_LEASE, .network = wf_helper_network(), .buffer = terms->buffer};
     struct wf_helper_reply reply;
-    int result = call_helper(folder, card, &lease->helper, status);
+    int result = call_helper(folder, terms->card, &lease->helper, status);
 
     if (result)
         return result;
-    snprintf(request.card, sizeof request.card, "%.15s", card);
-    result = say(lease, &request, dmabuf, &reply, &lease->keeper, status);
+    snprintf(request.card, sizeof request.card, "%.15s", terms->card);
+    result = say(lease, &request, terms->dmabuf, &reply, &lease->keeper, status);
     if (result == 0 && lease->keeper < 0)
-        result = wf_fail(status, -EPROTO, "%s: the helper 'weft nic serve' has sent no binding", card);
+        result = wf_fail(status, -EPROTO, "%s: the helper 'weft nic serve' has sent no binding", terms->card);
     if (result == 0) {
         lease->queue = reply.queue;
         lease->binding = reply.binding;
@@ -135,12 +136,10 @@ static int ask_for_queue(struct wf_lease *lease, const char *folder, const char 
 /* --- a process with the capability --- */
 
 static int take_queue(struct wf_lease *lease, const struct wf_devmem_kernel *kernel, const char *folder,
-                      const char *card, int dmabuf, struct wf_status *status)
+                      struct wf_lend_terms *terms, struct wf_status *status)
 {
-    struct wf_lend_terms terms = {.card = card, .dmabuf = dmabuf};
-
-    wf_lent_name_holder(&terms.holder, geteuid(), getpid());
-    int result = wf_lend(kernel, folder, &terms, &lease->loan, status);
+    wf_lent_name_holder(&terms->holder, geteuid(), getpid());
+    int result = wf_lend(kernel, folder, terms, &lease->loan, status);
     if (result == 0) {
         lease->queue = lease->loan.lent.queue;
         lease->binding = lease->loan.lent.binding;
@@ -168,11 +167,12 @@ static int look_first(const struct wf_devmem_kernel *kernel, const char *folder,
     return result;
 }
 
-int wf_lease_open(const struct wf_lease_place *place, const char *card, int dmabuf, struct wf_lease **lease,
-                  struct wf_status *status)
+int wf_lease_open(const struct wf_lease_place *place, const char *card, int dmabuf, uint32_t buffer,
+                  struct wf_lease **lease, struct wf_status *status)
 {
     const struct wf_devmem_kernel *kernel = place ? place->kernel : NULL;
     const char *folder = place && place->folder ? place->folder : WF_LENT_FOLDER;
+    struct wf_lend_terms terms = {.card = card, .dmabuf = dmabuf, .buffer = buffer};
     struct wf_lease *made = calloc(1, sizeof *made);
     bool may = false;
     int result =
@@ -180,8 +180,7 @@ int wf_lease_open(const struct wf_lease_place *place, const char *card, int dmab
 
     if (result == 0) {
         made->helper = made->keeper = -1;
-        result = may ? take_queue(made, kernel, folder, card, dmabuf, status)
-                     : ask_for_queue(made, folder, card, dmabuf, status);
+        result = may ? take_queue(made, kernel, folder, &terms, status) : ask_for_queue(made, folder, &terms, status);
     }
     if (result == 0)
         *lease = made;

@@ -26,11 +26,13 @@ struct wf_lease_place {
  * the caller's; one thread at a time uses it. Waits for the kernel, the helper, or others that change cards, some
  * seconds at the most.
  *
+ * `buffer` as in struct wf_devmem_rx: -ERANGE, a lease with 0 may be had.
+ *
  * Fails as devmem.h and lend.h have it; the words name the first obstacle and its remedy: that of the card, then that
  * all queues are taken, and by whom (-EBUSY), then that this process has no right and no helper answers (-EPERM) or
  * takes it for a stranger (-EACCES). -EPROTO: the helper is of another version. */
-int wf_lease_open(const struct wf_lease_place *place, const char *card, int dmabuf, struct wf_lease **lease,
-                  struct wf_status *status);
+int wf_lease_open(const struct wf_lease_place *place, const char *card, int dmabuf, uint32_t buffer,
+                  struct wf_lease **lease, struct wf_status *status);
 /* Ends it with all its rules. NULL is allowed. */
 void wf_lease_close(struct wf_lease *lease);
 

@@ -133,16 +133,22 @@ static int check_share(struct wf_loan *loan, int folder, const struct wf_lend_te
 }
 
 /* Another process may take a queue after it was looked at; the words of the last one stay. */
-static int bind_one(struct wf_loan *loan, const struct wf_lend_card *card, int dmabuf, struct wf_status *status)
+static int bind_one(struct wf_loan *loan, const struct wf_lend_card *card, const struct wf_lend_terms *terms,
+                    struct wf_status *status)
 {
     struct wf_lent *lent = &loan->lent;
+    const struct wf_devmem_rx rx = {.ifindex = card->card.ifindex,
+                                    .queues = &lent->queue,
+                                    .count = 1,
+                                    .dmabuf = terms->dmabuf,
+                                    .buffer = terms->buffer};
     int result = -EBUSY;
 
     for (int queue = next_aside(card, 0); queue >= 0; queue = next_aside(card, queue + 1)) {
         if (card->bindings[queue])
             continue;
         lent->queue = (uint32_t)queue;
-        result = wf_devmem_bind_rx(loan->binding, card->card.ifindex, &lent->queue, 1, dmabuf, &lent->binding, status);
+        result = wf_devmem_bind_rx(loan->binding, &rx, &lent->binding, status);
         if (result != -EBUSY && result != -EEXIST)
             break;
     }
@@ -166,7 +172,7 @@ static int take(struct wf_loan *loan, const struct wf_lend_terms *terms, struct 
     if (result == 0)
         result = wf_lend_look(loan->devmem, loan->folder, terms->card, card, status);
     if (result == 0)
-        result = bind_one(loan, card, terms->dmabuf, status);
+        result = bind_one(loan, card, terms, status);
     if (result == 0) {
         loan->lent.ifindex = card->card.ifindex;
         result = wf_lent_write(held.folder, &loan->lent, status);
@@ -183,7 +189,7 @@ int wf_lend(const struct wf_devmem_kernel *kernel, const char *folder, const str
     struct wf_lend_card *card = calloc(1, sizeof *card);
     int result = card ? 0 : wf_fail(status, -ENOMEM, "%s: no memory to look at its queues", terms->card);
 
-    *loan = (struct wf_loan){.folder = folder, .lent = {.holder = terms->holder}};
+    *loan = (struct wf_loan){.folder = folder, .lent = {.holder = terms->holder, .buffer = terms->buffer}};
     if (result == 0)
         result = wf_devmem_open(kernel, &loan->devmem, status);
     if (result == 0)

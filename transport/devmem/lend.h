@@ -28,6 +28,7 @@ int wf_lend_look(struct wf_devmem *devmem, const char *folder, const char *name,
 struct wf_lend_terms {
     const char *card; /* name of the interface */
     int dmabuf;       /* stays the caller's */
+    uint32_t buffer;  /* of struct wf_devmem_rx */
     struct wf_lent_holder holder;
     int most; /* queues that this user may have; 0: any number. More are refused with -EDQUOT */
 };

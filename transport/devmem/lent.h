@@ -31,6 +31,7 @@ struct wf_lent {
     int ifindex;
     uint32_t queue;
     uint32_t binding; /* of wf_devmem_bind_rx() */
+    uint32_t buffer;  /* of struct wf_devmem_rx */
     struct wf_lent_holder holder;
     struct wf_devmem_flow rules[WF_LENT_RULES_MAX]; /* `to` is AF_UNSPEC: none */
 };

@@ -155,8 +155,8 @@ static int put_record(FILE *file, const void *what)
 {
     const struct wf_lent *lent = what;
 
-    fprintf(file, HEAD "\ninterface %d queue %u binding %u\nholder %u %d %s\n", lent->ifindex, lent->queue,
-            lent->binding, lent->holder.user, lent->holder.process, lent->holder.command);
+    fprintf(file, HEAD "\ninterface %d queue %u binding %u buffer %u\nholder %u %d %s\n", lent->ifindex, lent->queue,
+            lent->binding, lent->buffer, lent->holder.user, lent->holder.process, lent->holder.command);
     for (int i = 0; i < WF_LENT_RULES_MAX; i++)
         if (lent->rules[i].to.ss_family != AF_UNSPEC) {
             fprintf(file, "rule %d", i);
@@ -224,7 +224,8 @@ static bool read_text(char *text, struct wf_lent *lent)
                *holder = text ? strsep(&text, "\n") : NULL, *line = NULL;
 
     if (!holder || strcmp(head, HEAD) != 0 ||
-        sscanf(card, "interface %d queue %u binding %u", &lent->ifindex, &lent->queue, &lent->binding) != 3 ||
+        sscanf(card, "interface %d queue %u binding %u buffer %u", &lent->ifindex, &lent->queue, &lent->binding,
+               &lent->buffer) < 3 || /* older versions have no buffer */
         sscanf(holder, "holder %u %d %15[^\n]", &lent->holder.user, &lent->holder.process, lent->holder.command) != 3)
         return false;
     wf_text_plain(lent->holder.command);

@@ -9,13 +9,25 @@ static uint64_t round_up(uint64_t number, uint64_t to)
     return (number + to - 1) / to * to;
 }
 
+static uint32_t payload_of(const struct wf_devmem_need *need)
+{
+    return need->mtu > HEADERS ? need->mtu - HEADERS : 1;
+}
+
+/* Buffers that are needed, whatever the bounds say. In double: what is too much for 64 bits is more than any ceiling,
+ * too. */
+static double buffers_wanted(const struct wf_devmem_need *need)
+{
+    uint32_t payload = payload_of(need);
+    uint64_t buffers_of_packet = round_up(payload, need->buffer) / need->buffer;
+    double packets = (double)need->rate * (double)need->away_ns / 1e9 / payload;
+
+    return packets * (double)buffers_of_packet + (double)need->in_rings;
+}
+
 uint64_t wf_devmem_pool_bytes(const struct wf_devmem_need *need)
 {
-    uint32_t payload = need->mtu > HEADERS ? need->mtu - HEADERS : 1;
-    uint64_t buffers_of_packet = round_up(payload, need->buffer) / need->buffer;
-    /* In double: what is too much for 64 bits is more than any ceiling, too. */
-    double packets = (double)need->rate * (double)need->away_ns / 1e9 / payload;
-    double wanted = packets * (double)buffers_of_packet + (double)need->in_rings;
+    double wanted = buffers_wanted(need);
     uint64_t most = need->most / need->buffer, least = round_up(need->least, need->buffer) / need->buffer;
     uint64_t buffers = wanted < (double)most ? (uint64_t)wanted + 1 : most;
 
@@ -24,17 +36,26 @@ uint64_t wf_devmem_pool_bytes(const struct wf_devmem_need *need)
     return (buffers > 0 ? buffers : 1) * need->buffer;
 }
 
-int wf_devmem_pool_init(struct wf_devmem_pool *pool, const struct wf_memory_ops *ops, struct wf_memory *memory,
-                        int device, uint64_t bytes, struct wf_status *status)
+uint32_t wf_devmem_buffer_bytes(const struct wf_devmem_need *need, uint32_t page)
 {
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), offset;
+    struct wf_devmem_need larger = *need;
 
-    bytes = round_up(bytes, page);
+    for (larger.buffer = page; larger.buffer < payload_of(need) && larger.buffer < WF_DEVMEM_BUFFER_MAX;)
+        larger.buffer *= 2;
+    return buffers_wanted(&larger) + 1 <= (double)(need->most / larger.buffer) ? larger.buffer : page;
+}
+
+int wf_devmem_pool_init(struct wf_devmem_pool *pool, const struct wf_memory_ops *ops, struct wf_memory *memory,
+                        int device, uint64_t bytes, uint32_t buffer, struct wf_status *status)
+{
+    uint64_t unit = buffer ? buffer : (uint64_t)sysconf(_SC_PAGESIZE), offset;
+
+    bytes = round_up(bytes, unit);
     *pool = (struct wf_devmem_pool){.device = device, .dmabuf = -1};
-    /* A page more than is exported: an allocation may begin within a page that others have memory in. */
-    int result = ops->alloc(memory, device, bytes + page, &pool->allocation, status);
+    /* A unit more than is exported: an allocation may begin within a page that others have memory in. */
+    int result = ops->alloc(memory, device, bytes + unit, &pool->allocation, status);
     if (!result) {
-        pool->base = (uint8_t *)(uintptr_t)round_up((uintptr_t)pool->allocation, page);
+        pool->base = (uint8_t *)(uintptr_t)round_up((uintptr_t)pool->allocation, unit);
         pool->bytes = bytes;
         result = ops->export_dmabuf(memory, device, pool->base, bytes, &pool->dmabuf, &offset, status);
     }

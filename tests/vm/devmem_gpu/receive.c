@@ -64,10 +64,11 @@ static void bind_pool(struct stream *stream, uint64_t bytes)
                                     .least = 256 << 10,
                                     .most = 16 << 20};
 
-    need(wf_devmem_pool_init(&stream->pool, ops, memory, stream->gpu, wf_devmem_pool_bytes(&wanted), &status), "pool");
-    need(wf_devmem_bind_rx(devmem, stream->card->ifindex, &stream->queue, 1, stream->pool.dmabuf, &stream->binding,
-                           &status),
-         "bind-rx");
+    need(wf_devmem_pool_init(&stream->pool, ops, memory, stream->gpu, wf_devmem_pool_bytes(&wanted), 0, &status),
+         "pool");
+    struct wf_devmem_rx rx = {
+        .ifindex = stream->card->ifindex, .queues = &stream->queue, .count = 1, .dmabuf = stream->pool.dmabuf};
+    need(wf_devmem_bind_rx(devmem, &rx, &stream->binding, &status), "bind-rx");
     wf_devmem_pool_close(&stream->pool);
 }
 

@@ -45,8 +45,9 @@ static int bind_rx(const char *name, char **words, int count)
 
     for (int i = 0; i < count && i < 8; i++)
         queues[i] = (uint32_t)atoi(words[i]);
-    int result =
-        wf_devmem_bind_rx(devmem, (int)if_nametoindex(name), queues, (uint32_t)count, make_dmabuf(), &id, &status);
+    struct wf_devmem_rx rx = {
+        .ifindex = (int)if_nametoindex(name), .queues = queues, .count = (uint32_t)count, .dmabuf = make_dmabuf()};
+    int result = wf_devmem_bind_rx(devmem, &rx, &id, &status);
     if (result)
         return failed("bind-rx", result);
     printf("bind-rx: bound as %u\n", id);

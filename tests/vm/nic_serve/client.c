@@ -169,7 +169,7 @@ static int take_many(int count, char **cards)
 
     for (; *cards; cards++)
         for (int i = 0; i < count; i++) {
-            if (wf_lease_open(NULL, *cards, make_memory().dmabuf, &lease, &status) != 0 ||
+            if (wf_lease_open(NULL, *cards, make_memory().dmabuf, 0, &lease, &status) != 0 ||
                 wf_lease_steer(lease, make_stream(), &rule, &status) != 0) {
                 printf("lease: %s\n", status.text);
                 return 1;
@@ -193,7 +193,7 @@ static int wait_for_queue(const char *card, int dmabuf, struct wf_lease **lease,
 {
     int result, tries = 0;
 
-    while ((result = wf_lease_open(NULL, card, dmabuf, lease, status)) == -EBUSY) {
+    while ((result = wf_lease_open(NULL, card, dmabuf, 0, lease, status)) == -EBUSY) {
         if (tries++ == 0)
             printf("waiting\n");
         usleep(10000);
@@ -221,7 +221,7 @@ int main(int argc, char **argv)
     if (argc < 2 || memory.dmabuf < 0)
         return 2;
     if ((waits ? wait_for_queue(argv[1], memory.dmabuf, &lease, &status)
-               : wf_lease_open(NULL, argv[1], memory.dmabuf, &lease, &status)) != 0) {
+               : wf_lease_open(NULL, argv[1], memory.dmabuf, 0, &lease, &status)) != 0) {
         printf("lease: %s\n", status.text);
         return 1;
     }

@@ -20,7 +20,7 @@
 #define AWAY_NS UINT64_C(500000)           /* round trip, and the time until what has come is copied */
 #define RING_BUFFERS 1024                  /* that a queue's ring holds, as most drivers have it */
 #define POOL_LEAST (UINT64_C(4) << 20)
-#define POOL_PART 2     /* sockets hold one part in so many of the pool: packets do not fill their buffers */
+#define POOL_PART 2     /* sockets hold one part in so many of a pool of pages: packets do not fill them */
 #define STREAMS_USUAL 4 /* fewer do not get more */
 #define WINDOW_LEAST (128 * 1024)
 
@@ -36,6 +36,7 @@ struct inlet {
     struct wf_memory *memory;
     struct wf_devmem_pool pool;
     struct wf_lease *lease;
+    uint64_t unread; /* bytes that the sockets of its streams may hold */
 };
 
 struct wf_card_host *wf_card_host_create(uint64_t pool)
@@ -76,16 +77,42 @@ static int look(const char *interface, struct wf_devmem_card *card, struct wf_st
                    by_set ? interface : obstacle.change[0] ? ": " : "", by_set ? "" : obstacle.change);
 }
 
-static uint64_t pool_bytes(const struct wf_card_host *host, const struct wf_devmem_card *card, uint64_t rate)
+/* A pool with such buffers, bound to a queue. As wf_lease_open(), or -ENOMEM. */
+static int bind_pool(struct inlet *the, const struct wf_card_way *way, const struct wf_devmem_need *need,
+                     uint32_t buffer, struct wf_status *status)
 {
-    struct wf_devmem_need need = {.rate = rate ? rate : RATE_UNKNOWN,
-                                  .away_ns = AWAY_NS,
-                                  .mtu = (uint32_t)card->mtu,
-                                  .buffer = (uint32_t)sysconf(_SC_PAGESIZE),
-                                  .in_rings = RING_BUFFERS,
-                                  .least = POOL_LEAST,
-                                  .most = host->pool};
-    return wf_devmem_pool_bytes(&need);
+    int result = wf_devmem_pool_init(&the->pool, way->ops, way->memory, way->device, wf_devmem_pool_bytes(need),
+                                     need->buffer, status);
+    if (result == 0)
+        result = wf_lease_open(NULL, way->interface, the->pool.dmabuf, buffer, &the->lease, status);
+    if (result < 0)
+        wf_devmem_pool_fini(&the->pool, the->ops, the->memory);
+    else
+        wf_devmem_pool_close(&the->pool);
+    return result;
+}
+
+/* With buffers that hold a packet each where that is had, else with pages. Which it is `buffer` says afterwards. */
+static int bind_any_pool(struct inlet *the, const struct wf_card_way *way, struct wf_devmem_need *need,
+                         struct wf_status *status)
+{
+    uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
+    int result = -ERANGE;
+    need->buffer = wf_devmem_buffer_bytes(need, page);
+    if (need->buffer > page)
+        result = bind_pool(the, way, need, need->buffer, status);
+    if (result != -ERANGE && result != -ENOMEM)
+        return result;
+    need->buffer = page;
+    return bind_pool(the, way, need, 0, status);
+}
+
+/* Of larger buffers the rings hold most of the pool, and what is left was made for this much. */
+static uint64_t unread_most(const struct inlet *the, const struct wf_devmem_need *need)
+{
+    if (need->buffer == (uint32_t)sysconf(_SC_PAGESIZE))
+        return the->pool.bytes / POOL_PART;
+    return (uint64_t)((double)need->rate * (double)need->away_ns / 1e9);
 }
 
 static int open_inlet(void *data, const struct wf_card_way *way, struct wf_inlet *inlet, struct wf_status *status)
@@ -100,22 +127,24 @@ static int open_inlet(void *data, const struct wf_card_way *way, struct wf_inlet
         return wf_fail(status, -ENOMEM, "no memory");
     the->ops = way->ops;
     the->memory = way->memory;
-    result =
-        wf_devmem_pool_init(&the->pool, way->ops, way->memory, way->device, pool_bytes(host, &card, way->rate), status);
-    if (result == 0)
-        result = wf_lease_open(NULL, way->interface, the->pool.dmabuf, &the->lease, status);
+    struct wf_devmem_need need = {.rate = way->rate ? way->rate : RATE_UNKNOWN,
+                                  .away_ns = AWAY_NS,
+                                  .mtu = (uint32_t)card.mtu,
+                                  .in_rings = RING_BUFFERS,
+                                  .least = POOL_LEAST,
+                                  .most = host->pool};
+    result = bind_any_pool(the, way, &need, status);
     if (result < 0) {
-        wf_devmem_pool_fini(&the->pool, the->ops, the->memory);
         free(the);
         return result;
     }
-    wf_devmem_pool_close(&the->pool);
+    the->unread = unread_most(the, &need);
     *inlet = (struct wf_inlet){.handle = the,
                                .base = the->pool.base,
                                .bytes = the->pool.bytes,
                                .binding = wf_lease_binding(the->lease),
                                .by_port = wf_lease_by_port(the->lease),
-                               .buffer_bytes = (uint32_t)sysconf(_SC_PAGESIZE)};
+                               .buffer_bytes = need.buffer};
     return 0;
 }
 
@@ -133,7 +162,8 @@ static void close_inlet(void *host, struct wf_inlet *inlet)
 static void bound_window(const struct wf_inlet *inlet, int fd)
 {
     uint64_t streams = atomic_load(&inlet->streams) + 1;
-    uint64_t share = inlet->bytes / POOL_PART / (streams > STREAMS_USUAL ? streams : STREAMS_USUAL);
+    const struct inlet *the = inlet->handle;
+    uint64_t share = the->unread / (streams > STREAMS_USUAL ? streams : STREAMS_USUAL);
     int window = (int)(share < WINDOW_LEAST ? WINDOW_LEAST : share > INT_MAX ? INT_MAX : share);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, &window, sizeof window); /* else packets may be lost */
 }
