@@ -62,7 +62,8 @@
  *     WEFT_EMULATED_FAULT       as weft_emulated_fault() takes it
  *     WEFT_EMULATED_COHERENT    1: GPUs that use the processor's page tables. Pageable memory is copied from and to as
  *                               registered memory is: when it is its turn, and nobody waits
- *     WEFT_EMULATED_UDMABUF     1: dma-bufs of device memory, by /dev/udmabuf
+ *     WEFT_EMULATED_UDMABUF     1: dma-bufs of device memory, by /dev/udmabuf; 2: and that memory is huge pages, of
+ *                               which the machine has enough free, so it lies in pieces of 2 MiB as a GPU's does
  *     WEFT_EMULATED_NVML_STATE  a folder by whose files a test changes what NVML says, at any time (emulated_nvml.h)
  *     WEFT_EMULATED_OLD         1: a driver of CUDA 12.0 that lacks every optional symbol
  *

@@ -161,7 +161,7 @@ struct emu_device {
 
 struct emu_settings {
     uint64_t memory, guard, rate, latency_us, seed, clock_ppm;
-    bool old, coherent, udmabuf;
+    bool old, coherent, udmabuf, huge;
 };
 
 struct emu_world {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define PAGE 4096
+#define HUGE_PAGE ((size_t)2 << 20)
 
 /* What the signal handler reads: it can take no lock. */
 static _Atomic uintptr_t first[EMU_DEVICES_MAX], behind[EMU_DEVICES_MAX];
@@ -99,26 +100,30 @@ emu_result emu_memory_reserve_locked(struct emu_device *device)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     /* Twice the memory: addresses are used in turn, and gaps take some. */
-    size_t span = 2 * emu.settings.memory;
+    size_t span = 2 * emu.settings.memory, reach = span + (emu.settings.huge ? HUGE_PAGE : 0);
+    bool huge = emu.settings.huge;
     int fd;
 
     if (device->base)
         return EMU_OK;
-    fd = memfd_create(device->name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    fd = memfd_create(device->name, MFD_CLOEXEC | MFD_ALLOW_SEALING | (huge ? MFD_HUGETLB : 0U));
     if (fd < 0)
         return EMU_OUT_OF_MEMORY;
-    char *base = mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    /* Addresses are cut by huge pages where their content is; what is before the first one is never used. */
+    char *base = mmap(NULL, reach, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     char *content = MAP_FAILED;
     if (ftruncate(fd, (off_t)span) == 0)
         content = mmap(NULL, span, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (base == MAP_FAILED || content == MAP_FAILED) {
         close(fd);
         if (base != MAP_FAILED)
-            munmap(base, span);
+            munmap(base, reach);
         if (content != MAP_FAILED)
             munmap(content, span);
         return EMU_OUT_OF_MEMORY;
     }
+    if (huge)
+        base = (char *)(((uintptr_t)base + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
     madvise(content, span, MADV_DONTDUMP);
     device->file = emu_dmabuf_keep(fd);
     device->base = base;

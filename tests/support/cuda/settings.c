@@ -151,10 +151,11 @@ emu_result emu_settings_read(struct emu_world *world)
         !read_number("WEFT_EMULATED_CLOCK_PPM", 0, 100000, &settings->clock_ppm) ||
         !read_number("WEFT_EMULATED_SEED", 0, UINT64_MAX, &settings->seed) ||
         !read_number("WEFT_EMULATED_COHERENT", 0, 1, &coherent) ||
-        !read_number("WEFT_EMULATED_UDMABUF", 0, 1, &udmabuf) || !read_number("WEFT_EMULATED_OLD", 0, 1, &old))
+        !read_number("WEFT_EMULATED_UDMABUF", 0, 2, &udmabuf) || !read_number("WEFT_EMULATED_OLD", 0, 1, &old))
         return EMU_INVALID_VALUE;
     settings->coherent = coherent == 1;
     settings->old = old == 1;
-    settings->udmabuf = udmabuf == 1;
+    settings->udmabuf = udmabuf > 0;
+    settings->huge = udmabuf == 2;
     return EMU_OK;
 }
