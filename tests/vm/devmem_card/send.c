@@ -1,18 +1,29 @@
 /* Transmission, of memory that the kernel can read and of device memory. */
-#define _GNU_SOURCE
 #include <arpa/inet.h>
-#include <err.h>
 #include <errno.h>
+#include <linux/errqueue.h>
+#include <net/if.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-#include <linux/errqueue.h>
-#include "probe.h"
+
+#include "card.h"
+#include "devmem/exports.h"
+#include "devmem/intake.h"
 
 #define SEND_BYTES (256 << 10)
+
+struct sender {
+    int socket;
+    struct wf_exports *exports;
+    struct wf_export from;
+    uint8_t *base; /* device memory */
+    uint64_t calls, completions, copied;
+};
 
 static int64_t now_ms(void)
 {
@@ -22,74 +33,64 @@ static int64_t now_ms(void)
     return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static int connect_to(const char *interface, const char *host, uint16_t port)
+static int connect_to(const struct plan *plan)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(plan->port)};
     int64_t end = now_ms() + PATIENCE_MS;
+    int one = 1;
 
-    if (inet_pton(AF_INET, host, &address.sin_addr) != 1)
-        errx(2, "'%s' is no address", host);
+    need_system(inet_pton(AF_INET, plan->address, &address.sin_addr) == 1, "address");
     for (;;) {
-        int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
-
-        setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface, (socklen_t)strlen(interface));
-        setsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &one, sizeof one);
-        if (!connect(fd, (struct sockaddr *)&address, sizeof address))
-            return fd;
-        if (now_ms() > end)
-            err(1, "%s:%u", host, port);
-        close(fd);
+        int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        setsockopt(made, SOL_SOCKET, SO_BINDTODEVICE, plan->card, (socklen_t)strlen(plan->card));
+        setsockopt(made, SOL_SOCKET, SO_ZEROCOPY, &one, sizeof one);
+        if (connect(made, (struct sockaddr *)&address, sizeof address) == 0)
+            return made;
+        need_system(now_ms() < end, "connect");
+        close(made);
         usleep(20000);
     }
 }
 
-struct sender {
-    int socket;
-    struct memory memory;
-    uint32_t id; /* of the binding */
-    uint64_t calls, completions, copied;
-};
-
-static void send_plain(struct sender *sender, uint64_t bytes)
+static uint8_t *make_content(uint64_t bytes)
 {
-    static uint8_t block[SEND_BYTES];
+    uint8_t *content = malloc(bytes);
 
+    need(content ? 0 : -ENOMEM, "memory");
+    for (uint64_t i = 0; i < bytes; i++)
+        content[i] = pattern(i);
+    return content;
+}
+
+static void send_plain(struct sender *sender, const uint8_t *content, uint64_t bytes)
+{
     for (uint64_t at = 0; at < bytes;) {
-        size_t count = bytes - at < sizeof block ? bytes - at : sizeof block, sent = 0;
-
-        for (size_t i = 0; i < count; i++)
-            block[i] = pattern(at + i);
-        while (sent < count) {
-            ssize_t result = send(sender->socket, block + sent, count - sent, MSG_NOSIGNAL);
-
-            if (result < 0)
-                err(1, "send");
-            sent += (size_t)result;
-        }
-        at += count;
+        ssize_t sent =
+            send(sender->socket, content + at, bytes - at < SEND_BYTES ? bytes - at : SEND_BYTES, MSG_NOSIGNAL);
+        need_system(sent > 0, "send");
+        at += (uint64_t)sent;
     }
 }
 
-/* Sends from an offset in the device memory: the address in the iovec is that. 0: not now, or bytes. */
-static size_t send_device_once(struct sender *sender, uint64_t at, size_t count)
+/* The address in the iovec is an offset in the dma-buf. 0: there is no room for another call until one is done. */
+static size_t send_device_once(struct sender *sender, uint64_t at, uint64_t bytes)
 {
-    char control[CMSG_SPACE(sizeof sender->id)] = {0};
-    struct iovec iov = {(void *)(uintptr_t)at, count};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(uint32_t))];
+    } control = {.room = {0}};
+    struct iovec piece = {(void *)(uintptr_t)(sender->from.offset + at), bytes < SEND_BYTES ? bytes : SEND_BYTES};
     struct msghdr message = {
-        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    ssize_t result;
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.room};
 
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_DEVMEM_DMABUF;
-    header->cmsg_len = CMSG_LEN(sizeof sender->id);
-    memcpy(CMSG_DATA(header), &sender->id, sizeof sender->id);
-    result = sendmsg(sender->socket, &message, MSG_ZEROCOPY | MSG_NOSIGNAL);
-    if (result < 0 && errno != ENOBUFS)
-        err(1, "sendmsg of device memory at %llu", (unsigned long long)at);
-    if (result > 0)
-        sender->calls++;
-    return result > 0 ? (size_t)result : 0;
+    control.header.cmsg_level = SOL_SOCKET;
+    control.header.cmsg_type = WF_DEVMEM_SCM_DMABUF;
+    control.header.cmsg_len = CMSG_LEN(sizeof sender->from.binding);
+    memcpy(CMSG_DATA(&control.header), &sender->from.binding, sizeof sender->from.binding);
+    ssize_t sent = sendmsg(sender->socket, &message, MSG_ZEROCOPY | MSG_NOSIGNAL);
+    need_system(sent > 0 || errno == ENOBUFS, "sendmsg of device memory");
+    sender->calls += sent > 0;
+    return sent > 0 ? (size_t)sent : 0;
 }
 
 static void read_completions(struct sender *sender)
@@ -99,75 +100,79 @@ static void read_completions(struct sender *sender)
     for (;;) {
         struct msghdr message = {.msg_control = control, .msg_controllen = sizeof control};
         struct sock_extended_err error;
-
         if (recvmsg(sender->socket, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
             return;
         memcpy(&error, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof error);
         if (error.ee_origin != SO_EE_ORIGIN_ZEROCOPY)
-            errx(1, "an error among the completions: %s", strerror((int)error.ee_errno));
+            need(wf_fail(&status, -(int)error.ee_errno, "%s", strerror((int)error.ee_errno)), "a completion");
         sender->completions += error.ee_data - error.ee_info + 1;
-        if (error.ee_code & SO_EE_CODE_ZEROCOPY_COPIED)
-            sender->copied++;
+        sender->copied += error.ee_code & SO_EE_CODE_ZEROCOPY_COPIED ? 1 : 0;
     }
 }
 
-/* Until a completion can be read, which poll() tells as POLLERR, asked or not. False: none came in time. */
-static bool wait_for_completion(const struct sender *sender, int timeout_ms)
+/* poll() tells of it as POLLERR, asked or not. */
+static void await_completion(struct sender *sender)
 {
-    struct pollfd poll_fd = {.fd = sender->socket};
+    struct pollfd errors = {.fd = sender->socket};
 
-    return poll(&poll_fd, 1, timeout_ms) > 0;
+    if (poll(&errors, 1, PATIENCE_MS) != 1)
+        need(wf_fail(&status, -ETIMEDOUT, "%llu of %llu", (unsigned long long)sender->completions,
+                     (unsigned long long)sender->calls),
+             "completions");
+    read_completions(sender);
 }
 
 static void send_device(struct sender *sender, uint64_t bytes)
 {
-    int64_t end;
-
-    for (uint64_t i = 0; i < bytes; i++)
-        sender->memory.bytes[i] = pattern(i);
     for (uint64_t at = 0; at < bytes;) {
-        size_t sent = send_device_once(sender, at, bytes - at < SEND_BYTES ? bytes - at : SEND_BYTES);
-
-        /* There is no room for another call until an earlier one is done. */
-        if (!sent && !wait_for_completion(sender, PATIENCE_MS))
-            errx(1, "no room to send, and no completion in %d ms", PATIENCE_MS);
+        size_t sent = send_device_once(sender, at, bytes - at);
+        if (!sent)
+            await_completion(sender);
         at += sent;
         read_completions(sender);
     }
-    for (end = now_ms() + PATIENCE_MS; sender->completions < sender->calls && now_ms() < end;) {
-        wait_for_completion(sender, 100);
-        read_completions(sender);
-    }
+    while (sender->completions < sender->calls)
+        await_completion(sender);
 }
 
-int run_send(struct options *options, const char *address, uint16_t port, uint64_t bytes)
+static void lend_memory(struct sender *sender, const struct plan *plan, const uint8_t *content)
+{
+    use_gpu();
+    sender->base = take_memory(plan->bytes);
+    need(ops->copy_now(memory, sender->base, content, plan->bytes, &status), "copy");
+    need(wf_exports_create(ops, memory, NULL, 1, &sender->exports, &status), "exports");
+    need(wf_exports_use(sender->exports, (int)if_nametoindex(plan->card), sender->base, plan->bytes, &sender->from,
+                        &status),
+         "export");
+}
+
+int run_send(const struct plan *plan)
 {
     struct sender sender = {0};
-    struct binder binder;
-    char last;
+    uint8_t *content = make_content(plan->bytes);
+    char byte;
 
-    if (options->device) {
-        int result;
-
-        sender.memory = make_memory((bytes + 4095) / 4096 * 4096, false);
-        options->binding.fd = sender.memory.fd;
-        binder_open(&binder);
-        result = binder_bind(&binder, &options->binding);
-        if (result < 0)
-            errx(1, "refused: %s (%s)", strerror(-result), binder.said);
-        sender.id = (uint32_t)result;
-    }
-    sender.socket = connect_to(options->binding.interface, address, port);
-    if (options->device)
-        send_device(&sender, bytes);
+    if (plan->device)
+        lend_memory(&sender, plan, content);
+    sender.socket = connect_to(plan);
+    if (plan->told)
+        need_system(recv(sender.socket, &byte, 1, 0) == 1, "word of the receiver");
+    if (plan->device)
+        send_device(&sender, plan->bytes);
     else
-        send_plain(&sender, bytes);
+        send_plain(&sender, content, plan->bytes);
     shutdown(sender.socket, SHUT_WR);
-    while (recv(sender.socket, &last, 1, 0) < 0 && errno == EINTR) /* until the receiver is done */
+    while (recv(sender.socket, &byte, 1, 0) > 0) /* until the receiver is done */
         continue;
-    printf("sent=%llu\n", (unsigned long long)bytes);
-    if (options->device)
+    printf("sent=%llu\n", (unsigned long long)plan->bytes);
+    if (plan->device) {
         printf("calls=%llu\ncompletions=%llu\ncopied=%llu\n", (unsigned long long)sender.calls,
                (unsigned long long)sender.completions, (unsigned long long)sender.copied);
+        wf_exports_release(sender.exports, &sender.from);
+        wf_exports_destroy(sender.exports);
+        ops->free(memory, GPU, sender.base);
+        ops->close(memory);
+    }
+    free(content);
     return sender.completions != sender.calls;
 }

@@ -60,7 +60,7 @@ static struct memory make_memory(void)
     return memory;
 }
 
-/* The bytes that devmem_probe sends. */
+/* The bytes that vm_devmem_card sends. */
 static void compare(struct tally *tally, const uint8_t *bytes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
