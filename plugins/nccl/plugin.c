@@ -142,35 +142,23 @@ static enum nccl_result take_user(void)
     return NCCL_SUCCESS;
 }
 
-enum nccl_result plugin_init(struct plugin_user **user, const struct nccl_net_config *config, nccl_logger logger,
+enum nccl_result plugin_init(struct plugin_user *user, const struct nccl_net_config *config, nccl_logger logger,
                              nccl_profiler profiler)
 {
-    struct plugin_user *own = malloc(sizeof *own);
-    *user = NULL;
-    if (!own)
-        return NCCL_SYSTEM_ERROR;
     plugin_log_to(logger);
-    *own = (struct plugin_user){.traffic_class = plugin_class(config), .profiler = profiler};
+    *user = (struct plugin_user){.traffic_class = plugin_class(config), .profiler = profiler};
     pthread_mutex_lock(&plugin.lock);
     enum nccl_result result = take_user();
     pthread_mutex_unlock(&plugin.lock);
-    if (result == NCCL_SUCCESS)
-        *user = own;
-    else
-        free(own);
     return result;
 }
 
-enum nccl_result plugin_finalize(struct plugin_user *user)
+void plugin_finalize(void)
 {
-    if (!user)
-        return NCCL_SUCCESS;
     pthread_mutex_lock(&plugin.lock);
     if (plugin.process == getpid() && --plugin.users == 0)
         close_devices();
     pthread_mutex_unlock(&plugin.lock);
-    free(user);
-    return NCCL_SUCCESS;
 }
 
 enum nccl_result plugin_devices(int *count)

@@ -29,7 +29,7 @@ struct plugin_joining;
 struct plugin_listener;
 struct plugin_session;
 
-/* What one init() has brought. Owner: the plugin, from init() to finalize(). */
+/* What one init() has brought. Owner: tables.c. */
 struct plugin_user {
     int traffic_class;      /* PLUGIN_CLASS_UNSET, or 0 to 3 */
     nccl_profiler profiler; /* NULL: NCCL records no events */
@@ -63,11 +63,11 @@ struct plugin_device {
 
 /* --- the process (plugin.c) --- */
 
-/* The first user makes the devices. `config` NULL: no wishes. Errors are said. */
-enum nccl_result plugin_init(struct plugin_user **user, const struct nccl_net_config *config, nccl_logger logger,
+/* Fills `user`; the first one makes the devices. `config` NULL: no wishes. Errors are said. */
+enum nccl_result plugin_init(struct plugin_user *user, const struct nccl_net_config *config, nccl_logger logger,
                              nccl_profiler profiler);
-/* The last user's ends everything. NULL is allowed. */
-enum nccl_result plugin_finalize(struct plugin_user *user);
+/* Once for each plugin_init() that went well; the last one ends everything. */
+void plugin_finalize(void);
 enum nccl_result plugin_devices(int *count);
 /* NULL, and it is said: there is no such device. */
 struct plugin_device *plugin_device(int index);

@@ -1,30 +1,43 @@
 #include "plugins/nccl/tables.h"
 
-static struct plugin_user *first; /* written by init(), before anything else is called */
+#include <stdlib.h>
+
+/* Written by init(), before anything else is called. */
+static struct plugin_user first;
+static bool has_first;
 
 enum nccl_result table_init_once(nccl_logger logger, nccl_profiler profiler)
 {
-    return first ? NCCL_SUCCESS : plugin_init(&first, NULL, logger, profiler);
+    enum nccl_result result = has_first ? NCCL_SUCCESS : plugin_init(&first, NULL, logger, profiler);
+    has_first = result == NCCL_SUCCESS;
+    return result;
 }
 
 struct plugin_user *table_user(void)
 {
-    return first;
+    return &first;
 }
 
 enum nccl_result table_init_v11(void **context, uint64_t comm_id, struct nccl_net_config *config, nccl_logger logger,
                                 nccl_profiler profiler)
 {
-    struct plugin_user *user;
+    struct plugin_user *user = malloc(sizeof *user);
     (void)comm_id;
-    enum nccl_result result = plugin_init(&user, config, logger, profiler);
-    *context = user;
+    *context = NULL;
+    enum nccl_result result = user ? plugin_init(user, config, logger, profiler) : NCCL_SYSTEM_ERROR;
+    if (result == NCCL_SUCCESS)
+        *context = user;
+    else
+        free(user);
     return result;
 }
 
 enum nccl_result table_finalize(void *context)
 {
-    return plugin_finalize(context);
+    if (context) /* NULL: its init() failed */
+        plugin_finalize();
+    free(context);
+    return NCCL_SUCCESS;
 }
 
 /* Hints that change nothing here: connections are shared, and a rail is chosen for each chunk. */
@@ -41,7 +54,7 @@ enum nccl_result table_devices(int *count)
 
 enum nccl_result table_listen_v8(int dev, void *handle, void **comm)
 {
-    return plugin_listen(first, dev, handle, comm);
+    return plugin_listen(&first, dev, handle, comm);
 }
 
 enum nccl_result table_listen_v11(void *context, int dev, void *handle, void **comm)
@@ -58,7 +71,7 @@ static void no_device(struct nccl_net_device_handle **device)
 enum nccl_result table_connect_v8(int dev, void *handle, void **comm, struct nccl_net_device_handle **device)
 {
     no_device(device);
-    return plugin_connect(first, PLUGIN_CLASS_UNSET, dev, handle, comm);
+    return plugin_connect(&first, PLUGIN_CLASS_UNSET, dev, handle, comm);
 }
 
 enum nccl_result table_connect_v11(void *context, int dev, void *handle, void **comm,
