@@ -339,7 +339,8 @@ static int join(struct plugin_device *device, struct plugin_joining *joining, co
         if (result == 1)
             result = open_on(device, joining, session, handle, traffic_class, err);
     }
-    return plugin_crossed(handle->process, result) && now_ns < joining->deadline_ns ? 0 : result;
+    return plugin_crossed(device, handle->process, handle->device, result) && now_ns < joining->deadline_ns ? 0
+                                                                                                            : result;
 }
 
 static enum nccl_result connect_locked(struct plugin_device *device, struct plugin_user *user, int traffic_class,

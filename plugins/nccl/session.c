@@ -83,9 +83,15 @@ void plugin_sessions_free(struct plugin_device *device)
 
 /* --- dialling --- */
 
-bool plugin_crossed(uint64_t process, int status)
+/* Of two that dial each other the session of the lower one stays; devices of one process may dial each other, too. */
+static bool is_lower(const struct plugin_device *device, uint64_t process, uint32_t number)
 {
-    return process < plugin_process() && (status == -ESHUTDOWN || status == -ECONNRESET);
+    return process < plugin_process() || (process == plugin_process() && number < (uint32_t)device->index);
+}
+
+bool plugin_crossed(const struct plugin_device *device, uint64_t process, uint32_t number, int status)
+{
+    return is_lower(device, process, number) && (status == -ESHUTDOWN || status == -ECONNRESET);
 }
 
 static int dial(struct plugin_device *device, struct plugin_session *session, const struct plugin_handle *handle,
@@ -116,7 +122,7 @@ static void dialled(struct plugin_device *device, struct plugin_task *task, cons
     } else if (completion->status == 0) {
         session->peer = completion->peer;
         session->attempt = 0;
-    } else if (!plugin_crossed(session->process, completion->status)) {
+    } else if (!plugin_crossed(device, session->process, session->device, completion->status)) {
         session->failure = completion->status;
         snprintf(session->text, sizeof session->text, "%s", completion->text);
         session->attempt++;
@@ -150,9 +156,9 @@ static bool read_greeting(const struct weft_peer *peer, uint64_t *process, uint3
 }
 
 /* This side dials the peer, too, or has done so. True: that session stays. */
-static bool keeps_own(const struct plugin_session *session)
+static bool keeps_own(const struct plugin_device *device, const struct plugin_session *session)
 {
-    if (plugin_process() > session->process)
+    if (is_lower(device, session->process, session->device))
         return false;
     return session->peer ? weft_peer_status(session->peer, NULL) == 0 : session->dialing != NULL;
 }
@@ -168,7 +174,7 @@ static void met(struct plugin_device *device, struct weft_peer *peer)
     }
     bool own = process == plugin_process() && number == (uint32_t)device->index;
     struct plugin_session *known = own ? NULL : find(device, process, number);
-    if (known && keeps_own(known)) {
+    if (known && keeps_own(device, known)) {
         part_from(device, peer);
         return;
     }

@@ -2,9 +2,9 @@
  * session.h: which other processes a device has met. One session for each device of each process, whoever has dialled,
  * and all comms with it share its channels.
  *
- * Both sides may dial at once. Then the session that the process with the lower number has dialled stays: the lower one
- * closes the other as soon as it comes in, before anything is on it; what the higher one has begun there fails, and is
- * begun again on the session that stays.
+ * Both sides may dial at once. Then the session that the lower one (by number of process, then device) has dialled
+ * stays: the lower one closes the other as soon as it comes in, before anything is on it; what the higher one has begun
+ * there fails, and is begun again on the session that stays.
  *
  * Everything here is called with plugin_device.lock held, and nothing waits.
  */
@@ -46,7 +46,7 @@ int plugin_meet(struct plugin_device *device, const struct plugin_handle *handle
                 struct weft_error *err);
 
 /* Did a request fail because both sides had dialled, so that it should be begun again? */
-bool plugin_crossed(uint64_t process, int status);
+bool plugin_crossed(const struct plugin_device *device, uint64_t process, uint32_t number, int status);
 
 /* A comm leaves the session. */
 void plugin_session_leave(struct plugin_device *device, struct plugin_session *session);
