@@ -97,7 +97,7 @@ int bench_gpus_find(struct weft_gpu_info *infos, int max, enum bench_memory *mem
 /* --- what is asked --- */
 
 /* What asks for GPU memory, in words; NULL: nothing does. */
-static const char *asks(const struct wf_config *config, bool names_gpu)
+static const char *asks(const struct wf_config *config, int node, bool names_gpu)
 {
     if (names_gpu)
         return "--src, --dst";
@@ -105,6 +105,9 @@ static const char *asks(const struct wf_config *config, bool names_gpu)
         return "memory = cuda";
     if (strcmp(wf_config_text(config, WF_SET_CUDA), "require") == 0)
         return "cuda = require";
+    /* weft topo, which is no node, shows what is in the way. */
+    if (node != BENCH_NO_NODE && strcmp(wf_config_text(config, WF_SET_DEVMEM), "require") == 0)
+        return "devmem = require";
     return wf_config_text(config, WF_SET_GPUS)[0] ? "gpus" : NULL;
 }
 
@@ -155,7 +158,7 @@ int bench_gpus_choose(struct bench_gpus *gpus, const struct bench_options *optio
     bool pair = options->command == BENCH_PAIR;
     bool names_gpu = pair && bench_plan_names(config, node, "gpu");
     bool names_host = pair && bench_plan_names(config, node, "host"), host;
-    const char *asked = asks(config, names_gpu);
+    const char *asked = asks(config, node, names_gpu);
     enum bench_memory memory = BENCH_HOST;
     struct weft_gpu_info *all;
     struct wf_status why = {0};

@@ -67,5 +67,15 @@ refused "$obstacle" pair --set devmem=require
 refused "$obstacle" pair --lat --set devmem=require
 refused 'devmem = require, but crc = on needs the bytes in host memory' mesh --set devmem=require --crc on
 
+# Without a GPU there is no memory that a card could reach: host memory is not taken in its place.
+EMULATED=/nonexistent
+if "$WEFT" pair --local --size 8 -n 1 --memory cuda >out 2>err </dev/null; then
+    echo 'skipped: this machine has a GPU'
+else
+    refused 'devmem = require: no GPU memory' mesh --set devmem=require
+    refused 'devmem = require: no GPU memory' pair --set devmem=require
+    goes 'host host' mesh --endpoints 2 --size 64K --memory host --set devmem=require
+fi
+
 pass_if "nobody is left" nothing_left
 finish
