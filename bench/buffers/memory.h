@@ -19,7 +19,7 @@
 #include "bench/machine/memory_limits.h"
 #include "bench/plan/schedule.h"
 
-#define BENCH_SAMPLE_BYTES 800ull /* of a struct bench_sample, at most: bench/result/sample.c looks that it is so */
+#define BENCH_SAMPLE_BYTES 808ull /* of a struct bench_sample, at most: bench/result/sample.c looks that it is so */
 #define BENCH_BOUNCE (8ull << 20) /* what comes from or goes to GPU memory passes through so much host memory */
 
 /* Bytes of host memory that `node` will allocate; UINT64_MAX when they do not fit 64 bits. */

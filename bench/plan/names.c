@@ -47,5 +47,8 @@ char *bench_both_memories(enum bench_memory one, enum bench_memory other, char *
 
 bool bench_plan_emulated(const struct bench_plan *plan)
 {
-    return plan->nodes[0].memory == BENCH_EMULATED || plan->nodes[1].memory == BENCH_EMULATED;
+    for (int node = 0; node < plan->node_count; node++)
+        if (plan->nodes[node].memory == BENCH_EMULATED)
+            return true;
+    return false;
 }

@@ -67,6 +67,7 @@ struct bench_options {
     bool markdown;      /* config: the table of the documentation */
     const char **words; /* config, nic, completion, report: what stands there besides options; owned */
     int word_count;
+    int nodes;                  /* of a group; 0: not said, or two that know each other's address */
     bool child;                 /* this process is node1 of --local */
     char gave_way[900];         /* what gave way to memory, in lines; empty: nothing did */
     uint32_t default_endpoints; /* where the setting is 0: one for each GPU; 0: not known, or there is none */

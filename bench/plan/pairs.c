@@ -21,7 +21,7 @@ static int add_pair(struct bench_plan *plan, int src_node, uint32_t src, int dst
         plan->pairs = grown;
     }
     plan->pairs[plan->pair_count++] =
-        (struct bench_pair){.src = src, .dst = dst, .src_node = (uint8_t)src_node, .dst_node = (uint8_t)dst_node};
+        (struct bench_pair){.src = src, .dst = dst, .src_node = (uint16_t)src_node, .dst_node = (uint16_t)dst_node};
     plan->intra |= src_node == dst_node;
     return 0;
 }

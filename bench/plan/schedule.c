@@ -229,6 +229,7 @@ int bench_plan_init(struct bench_plan *plan, const struct bench_options *options
     plan->command = options->command;
     plan->latency = options->latency;
     plan->group = 1;
+    plan->node_count = options->nodes ? options->nodes : 2;
     plan->nccl_library = wf_config_text(config, WF_SET_NCCL_LIBRARY);
     plan->plugin_library = wf_config_text(config, WF_SET_PLUGIN_LIBRARY);
     plan_numbers(plan, config, options->default_endpoints);
@@ -401,7 +402,7 @@ uint64_t bench_plan_digest(const struct bench_plan *plan)
     for (uint32_t i = 0; i < plan->pair_count; i++) {
         const struct bench_pair *pair = &plan->pairs[i];
         digest = bench_random_mix(digest ^ ((uint64_t)pair->src << 32 | pair->dst));
-        digest = bench_random_mix(digest ^ (uint64_t)(pair->src_node << 1 | pair->dst_node));
+        digest = bench_random_mix(digest ^ ((uint64_t)pair->src_node * (uint64_t)plan->node_count + pair->dst_node));
     }
     return digest;
 }

@@ -26,6 +26,7 @@ struct bench_backend_choice {
 const struct bench_backend_choice *bench_backend_find(const struct bench_backend_choice *choices, const char *name);
 
 #define BENCH_SIZES_MAX 64
+#define BENCH_PLAN_NODES_MAX 4096
 #define BENCH_BACKENDS_MAX 4
 
 /* What is verified, in the order of the setting's choices. */
@@ -40,10 +41,10 @@ enum bench_mode { BENCH_ISOLATED, BENCH_LOADED, BENCH_MODES };
 /* What the messages of a node lie in. Emulated is what the driver of the tests has: no GPU is behind it. */
 enum bench_memory { BENCH_HOST, BENCH_CUDA, BENCH_EMULATED, BENCH_MEMORIES };
 
-/* A directed pair: src sends to dst. The nodes are 0 (listens) and 1 (connects). */
+/* A directed pair: src sends to dst. Two nodes are 0 (listens) and 1 (connects); more have their ranks. */
 struct bench_pair {
     uint32_t src, dst;
-    uint8_t src_node, dst_node;
+    uint16_t src_node, dst_node;
     uint8_t src_memory, dst_memory; /* enum bench_memory */
 };
 
@@ -64,7 +65,8 @@ struct bench_plan {
     struct {
         enum bench_memory memory;
         uint32_t gpus; /* that its endpoints take in turn; 0: host memory */
-    } nodes[2];
+    } nodes[BENCH_PLAN_NODES_MAX];
+    int node_count;
     uint32_t inflight;   /* messages outstanding per pair; 0: by the command and the size */
     uint32_t buffers;    /* that the messages of a pair take turns in, at each side; 0: see bench_plan_areas() */
     uint64_t background; /* latency: bytes of the messages that are exchanged meanwhile; 0: none */

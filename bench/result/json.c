@@ -10,12 +10,12 @@
 #include "ratio.h"
 #include "report_matrix.h"
 
-/* Lists of both nodes one after the other; shares the entries. */
-static json_t *joined(json_t *const lists[2])
+/* Lists of all nodes one after the other; shares the entries. */
+static json_t *joined(const struct bench_result *result, json_t *const *lists)
 {
     json_t *all = json_array();
 
-    for (int node = 0; node < 2; node++)
+    for (int node = 0; node < result->node_count; node++)
         if (lists[node])
             json_array_extend(all, lists[node]);
     return all;
@@ -25,7 +25,7 @@ static json_t *hosts(const struct bench_result *result)
 {
     json_t *all = json_array();
 
-    for (int node = 0; node < 2; node++)
+    for (int node = 0; node < result->node_count; node++)
         if (result->host[node])
             json_array_append(all, result->host[node]);
     return all;
@@ -36,7 +36,7 @@ static json_t *faults(const struct bench_result *result)
 {
     json_t *all = json_array();
 
-    for (int node = 0; node < 2; node++)
+    for (int node = 0; node < result->node_count; node++)
         if (json_is_object(result->faults[node]))
             json_array_append(all, result->faults[node]);
     return all;
@@ -51,6 +51,15 @@ static json_t *samples(const struct bench_result *result)
         int receiver = sample->latency ? sample->pair.src_node : sample->pair.dst_node;
         json_array_append_new(all, bench_sample_to_json(sample, result->plan->pattern, &result->rails[receiver]));
     }
+    return all;
+}
+
+static json_t *busy_of(const struct bench_result *result, const struct bench_set *set)
+{
+    json_t *all = json_array();
+
+    for (int node = 0; node < result->node_count; node++)
+        json_array_append_new(all, bench_busy_to_json(&set->busy[node]));
     return all;
 }
 
@@ -73,8 +82,7 @@ static json_t *set_to_json(const struct bench_result *result, const struct bench
                      bench_number_or_null(least), "median_bw_gb_per_s", bench_number_or_null(median),
                      "peak_bw_gb_per_s", bench_number_or_null(peak), "aggregate_bw_gb_per_s",
                      bench_number_or_null(bench_set_aggregate(set)), "cpu_s_per_gb",
-                     bench_number_or_null(set->cpu_s_per_gb), "ended_s", set->ended_s, "busy",
-                     json_pack("[o, o]", bench_busy_to_json(&set->busy[0]), bench_busy_to_json(&set->busy[1])));
+                     bench_number_or_null(set->cpu_s_per_gb), "ended_s", set->ended_s, "busy", busy_of(result, set));
 }
 
 /* What was in the way, of the largest size of each mode and backend: as the report on the terminal says it. */
@@ -177,8 +185,8 @@ static json_t *everything(const struct bench_result *result)
     json_object_set_new(root, "exit_status", json_integer(bench_result_exit_status(result)));
     json_object_set_new(root, "host", hosts(result));
     json_object_set_new(root, "config", bench_config_to_json(result->options->config));
-    json_object_set_new(root, "rails", joined(result->rail_totals));
-    json_object_set_new(root, "fallbacks", joined(result->fallbacks));
+    json_object_set_new(root, "rails", joined(result, result->rail_totals));
+    json_object_set_new(root, "fallbacks", joined(result, result->fallbacks));
     json_object_set_new(root, "faults", faults(result));
     json_object_set_new(root, "samples", samples(result));
     json_object_set_new(root, "ratios", bench_ratios_to_json(result));

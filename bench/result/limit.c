@@ -53,7 +53,7 @@ char *bench_line_unknown(const struct bench_result *result, char *text, size_t r
     text[0] = '\0';
     if (result->nearness == BENCH_LOOPBACK)
         snprintf(text, room, "the nodes are on one machine, and loopback has no line rate");
-    for (int node = 0; node < 2 && !text[0]; node++)
+    for (int node = 0; node < result->node_count && !text[0]; node++)
         if (node_rate(result, node, &unknown) < 0)
             snprintf(text, room, "the line rate of node%d's rail %s is not known", node, unknown ? unknown : "?");
     return text;
@@ -87,7 +87,11 @@ static const char *whose(const struct bench_result *result, int node, char *text
 /* Processors that weft itself keeps busy there. */
 static double own(const struct bench_result *result, const struct bench_set *set, int node)
 {
-    return same_machine(result) ? set->busy[0].own + set->busy[1].own : set->busy[node].own;
+    double all = 0;
+
+    for (int i = 0; i < result->node_count; i++)
+        all += same_machine(result) || i == node ? set->busy[i].own : 0;
+    return all;
 }
 
 static bool find_rails(const struct bench_result *result, const struct bench_set *set, double *samples, char *text,
@@ -109,7 +113,7 @@ static bool find_memory(const struct bench_result *result, const struct bench_se
 {
     char name[32];
 
-    for (int node = 0; node < 2; node++) {
+    for (int node = 0; node < result->node_count; node++) {
         if (set->busy[node].seconds < LEAST_S || set->busy[node].stalled < MUCH_STALL)
             continue;
         snprintf(text, room,
@@ -124,7 +128,7 @@ static bool find_processors(const struct bench_result *result, const struct benc
 {
     char name[32];
 
-    for (int node = 0; node < 2; node++) {
+    for (int node = 0; node < result->node_count; node++) {
         const struct bench_busy *busy = &set->busy[node];
         double ours = own(result, set, node) < busy->busy ? own(result, set, node) : busy->busy;
         const char *where = whose(result, node, name, sizeof name);
@@ -146,9 +150,12 @@ static bool find_processors(const struct bench_result *result, const struct benc
 }
 
 /* For long enough. */
-static bool was_looked_at(const struct bench_set *set)
+static bool was_looked_at(const struct bench_result *result, const struct bench_set *set)
 {
-    return set->busy[0].seconds >= LEAST_S || set->busy[1].seconds >= LEAST_S;
+    for (int node = 0; node < result->node_count; node++)
+        if (set->busy[node].seconds >= LEAST_S)
+            return true;
+    return false;
 }
 
 /* What was not in the way is worth knowing, too. */
@@ -156,11 +163,11 @@ static void tell_seen(const struct bench_result *result, const struct bench_set 
 {
     double most = 0;
 
-    for (int node = 0; node < 2; node++)
+    for (int node = 0; node < result->node_count; node++)
         if (set->busy[node].seconds >= LEAST_S && set->busy[node].cpus > 0 &&
             set->busy[node].busy / set->busy[node].cpus > most)
             most = set->busy[node].busy / set->busy[node].cpus;
-    if (!was_looked_at(set))
+    if (!was_looked_at(result, set))
         snprintf(text, room, "not known: it was measured for less than %.1f s", LEAST_S);
     else
         snprintf(text, room, "not seen: the processors were busy to %.0f %%%s", 100 * most,
@@ -182,7 +189,7 @@ char *bench_limit_text(const struct bench_result *result, const struct bench_set
     if (find_rails(result, set, room_for_samples, text, room) || find_memory(result, set, text, room) ||
         find_processors(result, set, text, room))
         return text;
-    if (was_looked_at(set) && one_in_flight(result, set))
+    if (was_looked_at(result, set) && one_in_flight(result, set))
         snprintf(text, room, "one message in flight: each waits for the one before it (see --inflight)");
     else
         tell_seen(result, set, text, room);

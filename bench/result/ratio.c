@@ -88,7 +88,7 @@ static bool any_fact(const struct bench_result *result, const char *name)
     const json_t *facts;
     size_t index;
 
-    for (int node = 0; node < 2; node++)
+    for (int node = 0; node < result->node_count; node++)
         json_array_foreach(json_object_get(result->host[node], "backends"), index,
                            facts) if (json_is_true(json_object_get(facts, name))) return true;
     return false;

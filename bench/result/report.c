@@ -41,7 +41,7 @@ static const char *caveat(const struct bench_result *result)
 
 static void print_nodes(const struct bench_result *result, int columns, FILE *out)
 {
-    for (int node = 0; node < 2; node++) {
+    for (int node = 0; node < result->node_count; node++) {
         const json_t *host = result->host[node];
         if (!host)
             continue;
@@ -97,7 +97,7 @@ static void print_head(struct bench_result *result, FILE *out)
                   result->started, emulation(result), caveat(result));
     print_nodes(result, columns, out);
     print_plan(result, columns, out);
-    for (int node = 0; node < 2; node++)
+    for (int node = 0; node < result->node_count; node++)
         print_gpus(result, node, columns, out);
     if (result->plan->check == BENCH_CHECK_ALL && result->options->command != BENCH_PROFILE)
         bench_wrapped(out, columns, 2, "the times contain the verification of what is timed (--check all)");
@@ -213,7 +213,7 @@ static void print_rails(const struct bench_result *result, FILE *out)
     for (size_t i = 0; i < sizeof head / sizeof head[0]; i++)
         bench_row_put(&row, head[i].columns, "%s", head[i].name);
     bench_row_end(&row);
-    for (int node = 0; node < 2; node++)
+    for (int node = 0; node < result->node_count; node++)
         json_array_foreach(result->rail_totals[node], index, rail)
             print_rail_bytes(rail, sum_of(result->rail_totals[node], "bytes"), out);
 }
@@ -291,12 +291,12 @@ static void print_failures(const struct bench_result *result, FILE *out)
     json_t *rail;
     size_t index;
 
-    for (int node = 0; node < 2; node++)
+    for (int node = 0; node < result->node_count; node++)
         json_array_foreach(result->rail_totals[node], index, rail) any |= has_suffered(rail);
     if (!any)
         return;
     print_failures_head(out);
-    for (int node = 0; node < 2; node++)
+    for (int node = 0; node < result->node_count; node++)
         json_array_foreach(result->rail_totals[node], index, rail) print_rail(rail, out);
 }
 
@@ -334,7 +334,7 @@ static void print_faults(const struct bench_result *result, int columns, FILE *o
     char text[600];
     size_t used = 0;
 
-    for (int node = 0; node < 2; node++) {
+    for (int node = 0; node < result->node_count; node++) {
         if (!json_is_object(result->faults[node]))
             continue;
         used = add(text, used, sizeof text, "%snode%d:", before, node);

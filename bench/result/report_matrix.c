@@ -71,7 +71,7 @@ static void print_block(const struct bench_result *result, const struct bench_se
         fprintf(out, "%-*s", NAME, short_name(plan, way->src_node, src, name, sizeof name));
         for (uint32_t dst = first; dst < last; dst++) {
             struct bench_pair pair = {
-                .src = src, .dst = dst, .src_node = (uint8_t)way->src_node, .dst_node = (uint8_t)way->dst_node};
+                .src = src, .dst = dst, .src_node = (uint16_t)way->src_node, .dst_node = (uint16_t)way->dst_node};
             print_cell(bench_sample_find(result, set, &pair), ramp, dst + 1 == last, out);
         }
         fputc('\n', out);

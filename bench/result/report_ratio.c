@@ -114,7 +114,7 @@ static void print_facts(const struct bench_result *result, FILE *out)
     const json_t *facts;
     size_t index;
 
-    for (int node = 0; node < 2; node++)
+    for (int node = 0; node < result->node_count; node++)
         json_array_foreach(json_object_get(result->host[node], "backends"), index, facts)
         {
             fputs(before, out);

@@ -23,6 +23,7 @@ void bench_result_init(struct bench_result *result, const struct bench_options *
 
     memset(result, 0, sizeof *result);
     pthread_mutex_init(&result->lock, NULL);
+    (void)bench_result_set_nodes(result, 2, &(struct wf_status){0});
     result->options = options;
     result->node = node;
     gmtime_r(&now, &utc);
@@ -30,14 +31,46 @@ void bench_result_init(struct bench_result *result, const struct bench_options *
     bench_result_stamp(result, stamp);
 }
 
-void bench_result_fini(struct bench_result *result)
+static void forget_nodes(struct bench_result *result)
 {
-    for (int node = 0; node < 2; node++) {
+    for (int node = 0; node < result->node_count; node++) {
         json_decref(result->host[node]);
         json_decref(result->rail_totals[node]);
         json_decref(result->fallbacks[node]);
         json_decref(result->faults[node]);
     }
+    result->node_count = 0;
+    free(result->rails);
+    free(result->host); /* and the other lists, which are one piece of memory with it */
+}
+
+int bench_result_set_nodes(struct bench_result *result, int count, struct wf_status *status)
+{
+    struct bench_rail_names *rails = calloc((size_t)count, sizeof *rails);
+    json_t **lists = calloc(4 * (size_t)count, sizeof *lists);
+
+    if (!rails || !lists) {
+        free(rails);
+        free(lists);
+        return wf_fail(status, -ENOMEM, "no memory for the results of %d nodes", count);
+    }
+    pthread_mutex_lock(&result->lock);
+    forget_nodes(result);
+    result->rails = rails;
+    result->host = lists;
+    result->rail_totals = lists + count;
+    result->fallbacks = lists + 2 * count;
+    result->faults = lists + 3 * count;
+    result->node_count = count;
+    pthread_mutex_unlock(&result->lock);
+    return 0;
+}
+
+void bench_result_fini(struct bench_result *result)
+{
+    forget_nodes(result);
+    for (int i = 0; i < result->set_count; i++)
+        free(result->sets[i].busy);
     free(result->samples);
     free(result->sets);
     pthread_mutex_destroy(&result->lock);
@@ -88,19 +121,25 @@ int bench_result_add(struct bench_result *result, const struct bench_sample *sam
 
 int bench_result_add_set(struct bench_result *result, const struct bench_set *set, struct wf_status *status)
 {
+    struct bench_busy *busy = calloc((size_t)result->node_count, sizeof *busy);
     struct bench_set *grown;
 
     pthread_mutex_lock(&result->lock);
-    grown = realloc(result->sets, ((size_t)result->set_count + 1) * sizeof *grown);
+    grown = busy ? realloc(result->sets, ((size_t)result->set_count + 1) * sizeof *grown) : NULL;
     if (grown) {
         result->sets = grown;
         result->sets[result->set_count] = *set;
+        result->sets[result->set_count].busy = busy;
+        if (set->busy)
+            memcpy(busy, set->busy, (size_t)result->node_count * sizeof *busy);
         if (result->begun_ns)
             result->sets[result->set_count].ended_s =
                 (double)(wf_clock_now(&wf_clock_monotonic) - result->begun_ns) / 1e9;
         result->set_count++;
     }
     pthread_mutex_unlock(&result->lock);
+    if (!grown)
+        free(busy);
     return grown ? 0 : wf_fail(status, -ENOMEM, "no memory for a result");
 }
 

@@ -29,10 +29,10 @@ struct bench_set {
     enum bench_mode mode;
     uint64_t size;
     uint64_t bytes;
-    int64_t elapsed_ns;        /* loaded: barrier to last completion; isolated: 0 */
-    double cpu_s_per_gb;       /* loaded; negative: none */
-    double ended_s;            /* seconds from the meeting of the nodes to the end of its last message */
-    struct bench_busy busy[2]; /* at each node, while its messages were timed */
+    int64_t elapsed_ns;      /* loaded: barrier to last completion; isolated: 0 */
+    double cpu_s_per_gb;     /* loaded; negative: none */
+    double ended_s;          /* seconds from the meeting of the nodes to the end of its last message */
+    struct bench_busy *busy; /* at each node, while its messages were timed; the result's are its own */
 };
 
 /* How the run came to its end before all was measured. */
@@ -45,7 +45,7 @@ enum bench_cut_by {
 
 struct bench_cut {
     enum bench_cut_by by;
-    int node;        /* which one: 0 or 1 */
+    int node;        /* which one */
     int signal;      /* which one */
     int code;        /* negative errno */
     int exit_status; /* that this node ends with */
@@ -56,10 +56,12 @@ struct bench_result {
     const struct bench_options *options;
     const struct bench_plan *plan; /* NULL until there is one */
     int node;
+    int node_count;
     char started[32]; /* ISO 8601, UTC */
-    char stamp[32];   /* for file names: the same on both nodes */
-    struct bench_rail_names rails[2];
-    json_t *host[2], *rail_totals[2], *fallbacks[2], *faults[2]; /* as they stand in the result; NULL: not known */
+    char stamp[32];   /* for file names: the same on all nodes */
+    /* By node: */
+    struct bench_rail_names *rails;
+    json_t **host, **rail_totals, **fallbacks, **faults; /* as they stand in the result; NULL: not known */
     struct bench_sample *samples;
     size_t sample_count, sample_room;
     struct bench_set *sets;
@@ -84,6 +86,9 @@ struct bench_result {
 
 void bench_result_init(struct bench_result *result, const struct bench_options *options, int node);
 void bench_result_fini(struct bench_result *result);
+
+/* Of so many nodes, where there are not two: before anything is known of one of them. -ENOMEM. */
+int bench_result_set_nodes(struct bench_result *result, int count, struct wf_status *status);
 
 /* "20250131T120000Z" of now, or "20250131T120000Z-3" for the third run of a server that stays, and the readable form of
  * such a stamp. */

@@ -41,7 +41,7 @@ static int plan_again(const struct bench_options *options, struct bench_plan *pl
 
     bench_plan_fini(plan);
     int result = bench_plan_init(plan, options, status);
-    for (int node = 0; node < 2; node++)
+    for (int node = 0; node < old.node_count; node++)
         bench_plan_set_memory(plan, node, old.nodes[node].memory, old.nodes[node].gpus);
     return result;
 }

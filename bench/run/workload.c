@@ -38,6 +38,7 @@ struct sets {
     struct bench_set of[BENCH_BACKENDS_MAX];
     struct bench_budget budgets[BENCH_BACKENDS_MAX], paces[BENCH_BACKENDS_MAX];
     struct bench_load loads[BENCH_BACKENDS_MAX];
+    struct bench_busy busy[BENCH_BACKENDS_MAX][2];
     int count;
     uint32_t step; /* pairs that run together */
     uint32_t turn; /* the backend that is first in this step */
@@ -49,7 +50,8 @@ static void sets_init(struct sets *sets, const struct bench_plan *plan, enum ben
     sets->count = plan->backend_count;
     sets->step = mode == BENCH_LOADED ? plan->pair_count : plan->group;
     for (int i = 0; i < sets->count; i++) {
-        sets->of[i] = (struct bench_set){.backend = plan->backends[i], .mode = mode, .size = size, .cpu_s_per_gb = -1};
+        sets->of[i] = (struct bench_set){
+            .backend = plan->backends[i], .mode = mode, .size = size, .cpu_s_per_gb = -1, .busy = sets->busy[i]};
         sets->budgets[i].left_ns = plan->check_time_ns;
         sets->budgets[i].phases = (plan->pair_count + sets->step - 1) / sets->step;
         sets->paces[i] = (struct bench_budget){bench_plan_share_ns(plan), sets->budgets[i].phases};
@@ -102,7 +104,7 @@ static int take_sample(const struct bench_bed *bed, struct bench_result *result,
                        struct wf_status *status)
 {
     struct bench_sample sample;
-    int code = bench_sample_from_json(entry, result->options->backends, &sample, status);
+    int code = bench_sample_from_json(entry, result->options->backends, result->node_count, &sample, status);
 
     if (code == 0 && result->sample_count >= bench_plan_samples(bed->plan))
         code =

@@ -46,7 +46,7 @@ static struct bench_sample sent(const struct bench_sample *sample, const char **
     assert_non_null(path);
     *known = json_is_object(path);
     *send = bench_path_name(bench_path_named(json_string_value(json_object_get(path, "send"))));
-    assert_int_equal(bench_sample_from_json(json, backends, &heard, &status), 0);
+    assert_int_equal(bench_sample_from_json(json, backends, 2, &heard, &status), 0);
     json_decref(json);
     return heard;
 }

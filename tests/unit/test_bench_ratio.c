@@ -87,6 +87,7 @@ static void only_like_is_compared(void **state)
 struct scene {
     struct bench_sample samples[2];
     struct bench_set sets[3];
+    json_t *hosts[2];
     struct bench_result result;
 };
 
@@ -104,6 +105,8 @@ static void make(struct scene *scene)
     scene->result.sample_count = 2;
     scene->result.sets = scene->sets;
     scene->result.set_count = 3;
+    scene->result.host = scene->hosts;
+    scene->result.node_count = 2;
 }
 
 static void above_one_weft_is_the_faster(void **state)

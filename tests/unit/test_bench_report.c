@@ -53,7 +53,7 @@ static void plan_all_pairs(struct bench_plan *plan, struct bench_pair *pairs)
         for (uint32_t src = 0; src < ENDPOINTS; src++)
             for (uint32_t dst = 0; dst < ENDPOINTS; dst++)
                 pairs[plan->pair_count++] =
-                    (struct bench_pair){.src = src, .dst = dst, .src_node = node, .dst_node = (uint8_t)(1 - node)};
+                    (struct bench_pair){.src = src, .dst = dst, .src_node = node, .dst_node = (uint16_t)(1 - node)};
     plan->pairs = pairs;
 }
 
@@ -68,6 +68,7 @@ static struct scene *scene_create(void)
     scene->options = (struct bench_options){.command = BENCH_MESH, .config = scene->config};
     scene->plan = (struct bench_plan){.command = BENCH_MESH,
                                       .check = BENCH_CHECK_AGAIN,
+                                      .node_count = 2,
                                       .endpoints = ENDPOINTS,
                                       .modes = {true, true},
                                       .sizes = {1024, 1 << 20},
@@ -152,6 +153,8 @@ static void add_set(struct scene *scene, enum bench_mode mode, uint64_t size, ui
         set.cpu_s_per_gb = 0.4;
     }
     /* node1 has little to do, node0 is full, and mostly of others. */
+    struct bench_busy busy[2];
+    set.busy = busy;
     set.busy[0] = (struct bench_busy){1, 16, 15.6, 4.1, 1, 0};
     set.busy[1] = (struct bench_busy){1, 16, 3.2, 3.1, 0.6, 0};
     assert_int_equal(bench_result_add_set(&scene->result, &set, &status), 0);
@@ -441,7 +444,7 @@ static void what_is_not_seen_is_said(void **state)
     (void)state;
     fill(scene, 0);
     for (int i = 0; i < scene->result.set_count; i++)
-        memset(scene->result.sets[i].busy, 0, sizeof scene->result.sets[i].busy);
+        memset(scene->result.sets[i].busy, 0, 2 * sizeof *scene->result.sets[i].busy);
     assert_says(scene, "limited by (loaded, 1M): not known: it was measured for less than 0.2 s");
     scene->result.sets[1].busy[0] = (struct bench_busy){1, 16, 3, 2.9, 0.5, 0};
     assert_says(scene, "limited by (isolated, 1M): one message in flight");
