@@ -76,6 +76,9 @@ WEFT_API int weft_group_create_from(struct weft_context *context, const char *co
  */
 WEFT_API void weft_group_destroy(struct weft_group *group);
 
+/* 1: the environment has variables by which one of the sources may know this process; nobody is asked. Else 0. */
+WEFT_API int weft_group_launched(void);
+
 WEFT_API uint32_t weft_group_rank(const struct weft_group *group);
 WEFT_API uint32_t weft_group_size(const struct weft_group *group);
 
@@ -131,6 +134,11 @@ WEFT_API int weft_group_fd(struct weft_group *group);
  */
 WEFT_API int weft_group_connection(struct weft_group *group, uint32_t rank, int timeout_ms,
                                    struct weft_connection **out, struct weft_error *err);
+
+/* The session of that connection, for connections of the user's own beside it, between endpoints of the user's; NULL:
+ * weft_group_connection() has not opened it, or it is released. The group owns it: it must not be closed. What the
+ * other side opens has to be asked for before it is opened (weft_connection_accept_start()): the group takes events. */
+WEFT_API struct weft_peer *weft_group_peer(struct weft_group *group, uint32_t rank);
 
 /* Nothing is under way on that connection any more, and nothing will be until it is asked for again. */
 WEFT_API void weft_group_release(struct weft_group *group, uint32_t rank);

@@ -37,6 +37,11 @@ struct bench_backend_ops {
     bool moves_data; /* false: only the harness runs; its times are no bandwidth and there is nothing to verify */
     int (*open)(struct bench_link *link, const struct bench_plan *plan, struct bench_backend **out,
                 struct wf_status *status);
+    /* Of a team of nodes (link->team), where `open` connects only what lies within this node. Connects `count` pairs
+     * from `first` on, all with link->other; and parts again, when none of their requests is under way. NULL: not for
+     * teams. */
+    int (*meet)(struct bench_backend *backend, uint32_t first, uint32_t count, struct wf_status *status);
+    void (*part)(struct bench_backend *backend, uint32_t first, uint32_t count);
     int (*send)(struct bench_backend *backend, uint32_t pair, const void *data, uint64_t length, uint64_t tag,
                 bench_request *out);
     int (*recv)(struct bench_backend *backend, uint32_t pair, void *landing, uint64_t length, uint64_t tag,

@@ -23,6 +23,22 @@ static int null_open(struct bench_link *link, const struct bench_plan *plan, str
     return *out ? 0 : wf_fail(status, -ENOMEM, "no memory for the null backend");
 }
 
+static int null_meet(struct bench_backend *backend, uint32_t first, uint32_t count, struct wf_status *status)
+{
+    (void)backend;
+    (void)first;
+    (void)count;
+    (void)status;
+    return 0;
+}
+
+static void null_part(struct bench_backend *backend, uint32_t first, uint32_t count)
+{
+    (void)backend;
+    (void)first;
+    (void)count;
+}
+
 /* A request is nothing but its length, plus one so that it is never NULL. */
 static int null_post(uint64_t length, bench_request *out)
 {
@@ -94,6 +110,8 @@ const struct bench_backend_ops bench_backend_null = {
     .name = "null",
     .moves_data = false,
     .open = null_open,
+    .meet = null_meet,
+    .part = null_part,
     .send = null_send,
     .recv = null_recv,
     .expect = null_expect,

@@ -15,6 +15,7 @@
 #include "bench/buffers/arena.h"
 #include "bench/plan/names.h"
 #include "bench/words/interrupt.h"
+#include "bout.h"
 #include "known.h"
 
 #define OPEN_TIMEOUT_MS 30000
@@ -157,7 +158,7 @@ static int join_pairs(struct bench_backend *backend, struct wf_status *status)
         bool sends = pair->src_node == node, receives = pair->dst_node == node;
         uint32_t mine = sends ? pair->src : pair->dst, theirs = sends ? pair->dst : pair->src;
         result = bench_interrupted(status);
-        if (result || !(sends || receives))
+        if (result || !(sends || receives) || (backend->link->team && sends != receives))
             continue;
         if (sends && receives) {
             result = join_intra(backend, pair, &backend->send[i], &backend->recv[i], status);
@@ -171,6 +172,20 @@ static int join_pairs(struct bench_backend *backend, struct wf_status *status)
     }
     free(joined);
     return result;
+}
+
+static int weft_backend_meet(struct bench_backend *backend, uint32_t first, uint32_t count, struct wf_status *status)
+{
+    int result = bench_bout_join(backend->link, backend->plan, first, count, backend->send, status);
+
+    for (uint32_t i = first; i < first + count; i++)
+        backend->recv[i] = backend->send[i];
+    return result;
+}
+
+static void weft_backend_part(struct bench_backend *backend, uint32_t first, uint32_t count)
+{
+    bench_bout_part(backend->plan, first, count, backend->send);
 }
 
 /* --- GPU memory --- */
@@ -428,9 +443,9 @@ static int weft_backend_wait(struct bench_backend *backend, bench_request *reque
 
 static int weft_backend_rails(struct bench_backend *backend, bool intra, struct weft_rail_stats *stats, int max)
 {
-    struct weft_peer *peer = intra ? backend->self.peers[0] : backend->link->peer;
-
-    return peer ? weft_peer_rails(peer, stats, max) : 0;
+    if (!intra)
+        return max < BENCH_RAILS_MAX ? 0 : bench_link_rails(backend->link, stats);
+    return backend->self.peers[0] ? weft_peer_rails(backend->self.peers[0], stats, max) : 0;
 }
 
 static struct weft_context *weft_backend_context(const struct bench_backend *backend, bool intra)
@@ -442,6 +457,8 @@ const struct bench_backend_ops bench_backend_weft = {
     .name = "weft",
     .moves_data = true,
     .open = weft_backend_open,
+    .meet = weft_backend_meet,
+    .part = weft_backend_part,
     .send = weft_backend_send,
     .recv = weft_backend_recv,
     .expect = weft_backend_expect,

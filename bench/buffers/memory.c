@@ -104,16 +104,20 @@ static uint64_t profile_need(const struct bench_plan *plan)
     return bytes;
 }
 
-/* Times of one phase, and the samples of all. */
-static uint64_t records_need(const struct bench_plan *plan)
+/* Times of one phase, and the samples of all; of a group, node0 has those of all nodes. */
+static uint64_t records_need(const struct bench_plan *plan, int node)
 {
-    uint64_t pairs = plan->modes[BENCH_LOADED] ? plan->pair_count : plan->group, longest = plan->warmup, times, samples;
+    enum bench_mode mode = plan->modes[BENCH_LOADED] ? BENCH_LOADED : BENCH_ISOLATED;
+    uint64_t pairs = bench_plan_span(plan, mode), longest = plan->warmup, times, samples;
+    uint64_t kept = bench_plan_samples(plan);
 
     for (int i = 0; i < plan->size_count; i++)
         if (bench_plan_most_iters(plan, plan->sizes[i], (uint32_t)pairs) > longest)
             longest = bench_plan_most_iters(plan, plan->sizes[i], (uint32_t)pairs);
+    if (plan->bouts && node > 0)
+        kept = kept / plan->pair_count * plan->busiest;
     if (__builtin_mul_overflow(pairs * (sizeof(double) + sizeof(int64_t)), longest, &times) ||
-        __builtin_mul_overflow(bench_plan_samples(plan), BENCH_SAMPLE_BYTES, &samples))
+        __builtin_mul_overflow(kept, BENCH_SAMPLE_BYTES, &samples))
         return UINT64_MAX;
     if (__builtin_add_overflow(times, samples, &samples) ||
         __builtin_add_overflow(samples, profile_need(plan), &samples))
@@ -140,7 +144,7 @@ uint64_t bench_memory_need(const struct bench_plan *plan, int node, const struct
         return UINT64_MAX;
     if (__builtin_add_overflow(sum, bench_stream_need(plan), &sum) ||
         __builtin_add_overflow(sum, gpus->count ? staging : landings, &sum) ||
-        __builtin_add_overflow(sum, records_need(plan), &sum) ||
+        __builtin_add_overflow(sum, records_need(plan, node), &sum) ||
         __builtin_add_overflow(sum, sum / PAGE * PAGE_ENTRY, &sum))
         return UINT64_MAX;
     return sum;
@@ -159,7 +163,7 @@ static void note(struct bench_lack *lack, const struct bench_lack *found)
 
 static void add_need(struct bench_lack *lack, int node, uint64_t need)
 {
-    lack->nodes |= 1u << node;
+    lack->nodes |= 1u << (node < 31 ? node : 31);
     if (__builtin_add_overflow(lack->need, need, &lack->need))
         lack->need = UINT64_MAX;
 }

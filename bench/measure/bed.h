@@ -18,6 +18,7 @@
 struct bench_bed {
     const struct bench_plan *plan;
     int node;
+    bool leads; /* where neither node of a phase receives alone, the start barrier */
     struct bench_control *control;
     const struct bench_arena *arena;
     struct bench_placement *placement;

@@ -38,7 +38,7 @@ static int warm_phase(struct bench_phase *phase, struct wf_status *status)
     int result = 0;
 
     bench_pace_init(&pace, phase->bed->pace, plan->warmup, bench_plan_iters(plan, phase->size),
-                    bench_plan_most_iters(plan, phase->size, phase->count));
+                    bench_plan_most_iters(plan, phase->size, bench_plan_span(plan, phase->mode)));
     while (result == 0 && (count = bench_pace_next(&pace)) > 0)
         result = run_warm_round(phase, &pace, count, status);
     phase->warmed = pace.done;

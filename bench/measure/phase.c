@@ -44,14 +44,14 @@ static void add_flow(struct bench_phase *phase, uint32_t pair, uint32_t sender, 
 
 int bench_phase_set_iters(struct bench_phase *phase, uint32_t iters, struct wf_status *status)
 {
-    uint64_t count = (uint64_t)phase->count * iters;
+    uint64_t count = (uint64_t)phase->receivers * iters;
     size_t receiver = 0;
 
     phase->iters = iters;
     phase->completed = calloc(count, sizeof *phase->completed);
     phase->times = calloc(count, sizeof *phase->times);
-    if (!phase->completed || !phase->times)
-        return wf_fail(status, -ENOMEM, "no memory for the times of %u messages of %u pairs", iters, phase->count);
+    if (count && (!phase->completed || !phase->times))
+        return wf_fail(status, -ENOMEM, "no memory for the times of %u messages of %u pairs", iters, phase->receivers);
     for (uint32_t i = 0; i < phase->flow_count; i++) {
         if (!phase->flows[i].receives)
             continue;
@@ -59,6 +59,8 @@ int bench_phase_set_iters(struct bench_phase *phase, uint32_t iters, struct wf_s
         phase->flows[i].times = phase->times + receiver * iters;
         receiver++;
     }
+    if (count == 0)
+        return 0;
     int result = bench_populate(phase->completed, count * sizeof *phase->completed, phase->bed->control, status);
 
     return result ? result : bench_populate(phase->times, count * sizeof *phase->times, phase->bed->control, status);
@@ -79,18 +81,21 @@ static void place_landings(const struct bench_phase *phase)
     }
 }
 
-int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
+/* Ends of the phase's pairs at this node. */
+static size_t count_flows(const struct bench_phase *phase)
+{
+    const struct bench_pair *pairs = phase->bed->plan->pairs + phase->first;
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < phase->count; i++)
+        count += (size_t)(pairs[i].src_node == phase->bed->node) + (pairs[i].dst_node == phase->bed->node);
+    return count ? count : 1;
+}
+
+static void add_flows(struct bench_phase *phase, uint32_t *senders)
 {
     const struct bench_plan *plan = phase->bed->plan;
-    size_t flows = 2 * (size_t)phase->count;
-    uint32_t senders[2] = {0, 0}; /* so far, by node */
 
-    phase->flows = calloc(flows, sizeof *phase->flows);
-    phase->landings = calloc(phase->bed->arena->place_count, sizeof *phase->landings);
-    phase->requests = calloc(flows * phase->slots, sizeof *phase->requests);
-    phase->iterations = calloc(flows * phase->slots, sizeof *phase->iterations);
-    if (!phase->flows || !phase->landings || !phase->requests || !phase->iterations)
-        return wf_fail(status, -ENOMEM, "no memory for the requests of %u pairs", phase->count);
     for (uint32_t i = phase->first; i < phase->first + phase->count; i++) {
         uint32_t sender = senders[plan->pairs[i].src_node]++;
         if (plan->pairs[i].dst_node == phase->bed->node)
@@ -98,6 +103,23 @@ int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
         if (plan->pairs[i].src_node == phase->bed->node)
             add_flow(phase, i, sender, false);
     }
+}
+
+int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
+{
+    size_t flows = count_flows(phase);
+    uint32_t *senders = calloc((size_t)phase->bed->plan->node_count, sizeof *senders); /* so far, by node */
+
+    phase->flows = calloc(flows, sizeof *phase->flows);
+    phase->landings = calloc(phase->bed->arena->place_count, sizeof *phase->landings);
+    phase->requests = calloc(flows * phase->slots, sizeof *phase->requests);
+    phase->iterations = calloc(flows * phase->slots, sizeof *phase->iterations);
+    bool room = senders && phase->flows && phase->landings && phase->requests && phase->iterations;
+    if (room)
+        add_flows(phase, senders);
+    free(senders);
+    if (!room)
+        return wf_fail(status, -ENOMEM, "no memory for the requests of %u pairs", phase->count);
     place_landings(phase);
     return phase->bed->ops->expect(phase->bed->backend, (uint64_t)phase->flow_count * phase->slots, status);
 }
@@ -312,8 +334,8 @@ static void reckon(struct bench_phase *phase, struct bench_flow *flow, const str
 int bench_phase_run(struct bench_phase *phase, const struct bench_segment *segment, struct wf_status *status)
 {
     const struct bench_bed *bed = phase->bed;
-    /* Isolated, the receiver leads, so that its clock starts first; else node0. */
-    bool leader = phase->count == 1 ? bed->plan->pairs[phase->first].dst_node == bed->node : bed->node == 0;
+    /* Isolated, the receiver leads, so that its clock starts first; else bed->leads says which. */
+    bool leader = phase->count == 1 ? bed->plan->pairs[phase->first].dst_node == bed->node : bed->leads;
     int64_t start = 0, last = 0;
     struct bench_usage before;
     int result = post_first(phase, segment, true, status);

@@ -19,6 +19,8 @@
 #define ABORT_TEXT 240
 #define WITHDRAW_MS 1000
 #define NOTICE_BYTES 160
+#define FAILED_LOOKS 50 /* of 10 ms: what is wrong with one of many nodes may be noticed before its cause is */
+#define ORIGIN_SHIFT 16 /* of a farewell's signal: above it, the number of the node that gave up first, plus one */
 #define WORD_VALUES 10
 #define CLOCK_MOST_NS (INT64_MAX / 4)      /* a clock shows less: differences of two of them fit */
 #define ANSWER_SLACK_NS (1 * WF_NS_PER_MS) /* clocks of one speed differ by less within a round trip */
@@ -33,14 +35,17 @@ struct word {
 
 struct farewell {
     uint32_t exit_status;
-    uint32_t signal; /* that came; 0: none */
+    uint32_t signal; /* that came; 0: none. Above it, whose reason is passed on: ORIGIN_SHIFT */
     char reason[ABORT_TEXT];
 };
 
 struct bench_control {
+    const struct bench_control_ops *ops; /* NULL: the rest is in use */
+    void *context;
     struct weft_connection *connection;
     const struct weft_peer *peer;
-    int node;
+    int node, other;
+    bool of_many;                       /* `other` is one of several */
     struct weft_request *abort_request; /* posted from the first moment on; NULL once it has ended */
     struct weft_request *abort_send;
     struct farewell heard, said;
@@ -70,6 +75,7 @@ int bench_control_create(struct weft_connection *connection, const struct weft_p
     control->connection = connection;
     control->peer = peer;
     control->node = node;
+    control->other = 1 - node;
     control->expected_ns = WF_NEVER;
     atomic_flag_clear(&control->gave_up);
     int result =
@@ -80,6 +86,25 @@ int bench_control_create(struct weft_connection *connection, const struct weft_p
     }
     *out = control;
     return 0;
+}
+
+int bench_control_create_for(const struct bench_control_ops *ops, void *context, struct bench_control **out,
+                             struct wf_status *status)
+{
+    struct bench_control *control = calloc(1, sizeof *control);
+
+    if (!control)
+        return wf_fail(status, -ENOMEM, "no memory for the control of all nodes");
+    control->ops = ops;
+    control->context = context;
+    *out = control;
+    return 0;
+}
+
+void bench_control_set_other(struct bench_control *control, int other)
+{
+    control->other = other;
+    control->of_many = true;
 }
 
 void bench_control_destroy(struct bench_control *control)
@@ -108,17 +133,24 @@ static int lost(const struct bench_control *control, int result, const char *tex
     struct weft_error err = {0};
 
     if (weft_peer_status(control->peer, &err) != 0)
-        return wf_fail(status, err.code ? err.code : result, "lost node%d: %s", 1 - control->node, err.text);
+        return wf_fail(status, err.code ? err.code : result, "lost node%d: %s", control->other, err.text);
     return wf_fail(status, result, "%s", text);
 }
 
-int bench_control_check(struct bench_control *control, struct wf_status *status)
+static uint32_t origin_of(const struct bench_control *control)
+{
+    return le32toh(control->heard.signal) >> ORIGIN_SHIFT;
+}
+
+int bench_control_culprit(const struct bench_control *control)
+{
+    return origin_of(control) ? (int)origin_of(control) - 1 : control->other;
+}
+
+int bench_control_listen(struct bench_control *control, struct wf_status *status)
 {
     struct weft_completion completion;
-    int result = bench_interrupted(status);
 
-    if (result)
-        return result;
     if (control->abort_request && weft_test(control->abort_request, &completion)) {
         control->abort_request = NULL;
         control->aborted = completion.status == 0 && completion.bytes == sizeof control->heard;
@@ -127,9 +159,22 @@ int bench_control_check(struct bench_control *control, struct wf_status *status)
         control->heard.reason[ABORT_TEXT - 1] = '\0';
         bench_heard_plain(control->heard.reason);
     }
-    if (control->aborted)
-        return wf_fail(status, -ECONNABORTED, "node%d, %s, gave up: %s", 1 - control->node,
-                       weft_peer_name(control->peer), control->heard.reason);
+    if (!control->aborted)
+        return 0;
+    if (origin_of(control))
+        return wf_fail(status, -ECONNABORTED, "%s", control->heard.reason);
+    return wf_fail(status, -ECONNABORTED, "node%d, %s, gave up: %s", control->other, weft_peer_name(control->peer),
+                   control->heard.reason);
+}
+
+int bench_control_check(struct bench_control *control, struct wf_status *status)
+{
+    int result = bench_interrupted(status);
+
+    if (result == 0)
+        result = control->ops ? control->ops->check(control->context, status) : bench_control_listen(control, status);
+    if (result)
+        return result;
     return control->look ? control->look(control->look_context, status) : 0;
 }
 
@@ -146,27 +191,44 @@ static int ending_signal(uint32_t said)
 
 bool bench_control_aborted(const struct bench_control *control, int *exit_status, int *signal)
 {
+    if (control->ops)
+        return control->ops->aborted(control->context, exit_status, signal);
     if (control->aborted) {
         *exit_status = failing_status(le32toh(control->heard.exit_status));
-        *signal = ending_signal(le32toh(control->heard.signal));
+        *signal = ending_signal(le32toh(control->heard.signal) & ((1u << ORIGIN_SHIFT) - 1));
     }
     return control->aborted;
 }
 
 void bench_control_abort(struct bench_control *control, const char *reason, int exit_status, int signal)
 {
+    if (control->ops)
+        control->ops->abort(control->context, reason, exit_status, signal);
+    else
+        bench_control_pass_on(control, reason, exit_status, signal, -1);
+}
+
+void bench_control_pass_on(struct bench_control *control, const char *reason, int exit_status, int signal, int node)
+{
     if (atomic_flag_test_and_set(&control->gave_up))
         return;
     control->said.exit_status = htole32((uint32_t)exit_status);
-    control->said.signal = htole32((uint32_t)signal);
+    control->said.signal = htole32((uint32_t)signal | (uint32_t)(node + 1) << ORIGIN_SHIFT);
     bench_copy_text(control->said.reason, sizeof control->said.reason, reason);
     weft_send(control->connection, &control->said, sizeof control->said, TAG_ABORT, NULL, &control->abort_send);
 }
 
 int bench_control_failed(struct bench_control *control, int code, const char *text, struct wf_status *status)
 {
+    const struct timespec nap = {0, 10 * WF_NS_PER_MS};
     int result = bench_control_check(control, status);
 
+    for (int i = 0; result == 0 && (control->of_many || control->ops) && i < FAILED_LOOKS; i++) {
+        nanosleep(&nap, NULL);
+        result = bench_control_check(control, status);
+    }
+    if (result == 0 && control->ops)
+        return wf_fail(status, code, "%s", text);
     return result ? result : lost(control, code, text, status);
 }
 
@@ -176,7 +238,7 @@ static int check_time(const struct bench_control *control, struct wf_status *sta
     if (wf_clock_now(&wf_clock_monotonic) < control->expected_ns)
         return 0;
     return wf_fail(status, -ETIMEDOUT, "node%d, %s, has joined and then said nothing for %d s (--connect-timeout)",
-                   1 - control->node, weft_peer_name(control->peer), control->timeout_ms / 1000);
+                   control->other, weft_peer_name(control->peer), control->timeout_ms / 1000);
 }
 
 /* The memory of a request must be free again before the caller goes on. */
@@ -337,6 +399,13 @@ int bench_control_notify(struct bench_control *control, const json_t *text)
     return weft_send(control->connection, control->notice, length, TAG_TEXT, NULL, &control->notice_send);
 }
 
+void bench_control_close(struct bench_control *control)
+{
+    if (control && control->abort_request)
+        withdraw(control->abort_request);
+    bench_control_destroy(control);
+}
+
 static void collect(struct weft_request **request)
 {
     struct weft_completion completion;
@@ -375,6 +444,8 @@ int bench_control_start(struct bench_control *control, bool leader, int64_t *sta
     int64_t start;
     int result;
 
+    if (control->ops)
+        return control->ops->start(control->context, start_ns, status);
     if (leader) {
         result = take_word(control, status);
         start = wf_clock_now(&wf_clock_monotonic);
@@ -395,12 +466,29 @@ int bench_control_start(struct bench_control *control, bool leader, int64_t *sta
     return result;
 }
 
+int bench_control_tell(struct bench_control *control, const struct bench_news *mine, struct wf_status *status)
+{
+    return send_word(control, mine, status);
+}
+
+int bench_control_learn(struct bench_control *control, struct bench_news *theirs, struct wf_status *status)
+{
+    struct word word;
+    size_t length = 0;
+    int result = take(control, &word, sizeof word, TAG_WORD, &length, status);
+
+    return result ? result : read_word(control, &word, length, theirs, status);
+}
+
 int bench_control_swap(struct bench_control *control, const struct bench_news *mine, struct bench_news *theirs,
                        struct wf_status *status)
 {
     struct weft_completion completion;
     struct weft_request *request;
     struct word word;
+
+    if (control->ops)
+        return control->ops->swap(control->context, mine, theirs, status);
     /* Both nodes speak at once: a send may wait for the other side's receive, so that one stands first. */
     int result = post_take(control, &word, sizeof word, TAG_WORD, &request, status);
 

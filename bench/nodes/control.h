@@ -46,6 +46,35 @@ int bench_control_create(struct weft_connection *connection, const struct weft_p
                          struct bench_control **out, struct wf_status *status);
 void bench_control_destroy(struct bench_control *control);
 
+/* The other node's number in messages, where there are more than two. */
+void bench_control_set_other(struct bench_control *control, int other);
+
+/* The conversation ends while its session goes on: nothing that either side has said is under way. */
+void bench_control_close(struct bench_control *control);
+
+/*
+ * A control that stands for several nodes (team.h). Each function does for all of them what the one of its name does
+ * for two; `theirs` is what all the others did together. What says something to one node alone is not for it.
+ */
+struct bench_control_ops {
+    int (*start)(void *context, int64_t *start_ns, struct wf_status *status);
+    int (*swap)(void *context, const struct bench_news *mine, struct bench_news *theirs, struct wf_status *status);
+    int (*check)(void *context, struct wf_status *status);
+    void (*abort)(void *context, const char *reason, int exit_status, int signal);
+    bool (*aborted)(void *context, int *exit_status, int *signal);
+};
+int bench_control_create_for(const struct bench_control_ops *ops, void *context, struct bench_control **out,
+                             struct wf_status *status);
+
+/* As bench_control_check(), but neither signals nor the caller's own look: what this one node has said. */
+int bench_control_listen(struct bench_control *control, struct wf_status *status);
+
+/* As bench_control_abort(), of another node's reason, which is passed on as it is. `node`: whose it was. */
+void bench_control_pass_on(struct bench_control *control, const char *reason, int exit_status, int signal, int node);
+
+/* The node that gave up first, once bench_control_aborted() is true. */
+int bench_control_culprit(const struct bench_control *control);
+
 /* Asked by bench_control_check(), too; non-zero is an error of the other node. NULL: nobody is asked. */
 typedef int bench_control_look(void *context, struct wf_status *status);
 void bench_control_look_after(struct bench_control *control, bench_control_look *look, void *context);
@@ -89,6 +118,10 @@ int bench_control_hear(struct bench_control *control, json_t **out, struct wf_st
  *   other -> leader   started     other's start
  */
 int bench_control_start(struct bench_control *control, bool leader, int64_t *start_ns, struct wf_status *status);
+
+/* One way of bench_control_swap(). */
+int bench_control_tell(struct bench_control *control, const struct bench_news *mine, struct wf_status *status);
+int bench_control_learn(struct bench_control *control, struct bench_news *theirs, struct wf_status *status);
 
 /* Exchanges the news of a phase. */
 int bench_control_swap(struct bench_control *control, const struct bench_news *mine, struct bench_news *theirs,

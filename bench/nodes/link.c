@@ -8,9 +8,11 @@
 #include "base/clock.h"
 #include "bench/words/interrupt.h"
 #include "key_check.h"
+#include "team.h"
 
-#define CLOSE_MS 1000 /* for a session to end in an orderly way */
-#define SLICE_MS 100  /* how long a wait goes on before it looks at interruptions */
+#define CLOSE_MS 1000     /* for a session to end in an orderly way */
+#define MANY_PEERS "8192" /* all nodes at node0 while they meet, and those whose sessions end while others begin */
+#define SLICE_MS 100      /* how long a wait goes on before it looks at interruptions */
 
 int bench_weft_failed(struct wf_status *status, const struct weft_error *err, const char *what)
 {
@@ -93,6 +95,7 @@ int bench_link_open(struct bench_link *link, int node, const struct wf_config *c
 
     memset(link, 0, sizeof *link);
     link->node = node;
+    link->other = 1 - node;
     link->connect_timeout_ms = (int)wf_config_number(config, WF_SET_CONNECT_TIMEOUT) * 1000;
     int idle = (int)wf_config_number(config, WF_SET_IDLE_TIMEOUT);
     link->idle_timeout_ms = idle == 0 ? -1 : idle < INT_MAX / 1000 ? idle * 1000 : INT_MAX;
@@ -100,7 +103,8 @@ int bench_link_open(struct bench_link *link, int node, const struct wf_config *c
     if (result)
         return result;
     /* A measurement has one other node: a second client is told so at once instead of disturbing it. */
-    if (bench_is_default(config, WF_SET_PEERS) && weft_config_set(link->settings, "peers", "1", &err) != 0)
+    if (bench_is_default(config, WF_SET_PEERS) &&
+        weft_config_set(link->settings, "peers", node == BENCH_OF_MANY ? MANY_PEERS : "1", &err) != 0)
         return bench_weft_failed(status, &err, NULL);
     if (gpus)
         link->gpus = *gpus;
@@ -110,9 +114,18 @@ int bench_link_open(struct bench_link *link, int node, const struct wf_config *c
     result = bench_context_create(config, link->settings, &link->context, status);
     if (result)
         return result;
-    if (weft_endpoint_create(link->context, BENCH_CONTROL_ENDPOINT, &link->endpoint, &err) != 0)
+    if (node != BENCH_OF_MANY &&
+        weft_endpoint_create(link->context, BENCH_CONTROL_ENDPOINT, &link->endpoint, &err) != 0)
         return bench_weft_failed(status, &err, "control endpoint");
     return 0;
+}
+
+int bench_link_rails(const struct bench_link *link, struct weft_rail_stats *stats)
+{
+    if (link->team)
+        return bench_team_rails(link->team, stats);
+    int count = link->peer ? weft_peer_rails(link->peer, stats, BENCH_RAILS_MAX) : 0;
+    return count > BENCH_RAILS_MAX ? BENCH_RAILS_MAX : count < 0 ? 0 : count;
 }
 
 int bench_link_listen(struct bench_link *link, const char *address, int *port, struct wf_status *status)
@@ -221,6 +234,7 @@ void bench_link_visit(struct bench_link *link, struct bench_link *house, struct 
     memset(link, 0, sizeof *link);
     link->house = house;
     link->node = house->node;
+    link->other = 1 - house->node;
     link->settings = house->settings;
     link->context = house->context;
     link->endpoint = house->endpoint;

@@ -16,12 +16,15 @@
 
 #define BENCH_CONTROL_ENDPOINT 0xfffffff0u
 #define BENCH_RAILS_MAX 64
+#define BENCH_OF_MANY (-1) /* a node of a team, before it has its number */
 
 struct bench_control;
+struct bench_team;
 
 /* All zero is a link that was never opened. Owner: the measuring thread. */
 struct bench_link {
-    int node; /* 0 listens, 1 connects */
+    int node;  /* 0 listens, 1 connects; of a team, the rank */
+    int other; /* the node of `peer` */
     struct weft_config *settings;
     struct weft_context *context;
     struct weft_peer *peer;
@@ -42,6 +45,7 @@ struct bench_link {
     struct weft_fault_stats faults_before; /* of the context, in the runs before */
     struct weft_gpu_stats gpus_before[BENCH_GPUS_MAX];
     int gpus_before_count;
+    struct bench_team *team; /* of more than two nodes, whose context this is; NULL: there are two. The caller's */
     const struct bench_arena *arena; /* NULL until there are buffers; the backends see to what they need for them */
 };
 
@@ -60,9 +64,13 @@ int bench_library_settings(const struct wf_config *config, struct weft_config **
 int bench_context_create(const struct wf_config *config, const struct weft_config *settings, struct weft_context **out,
                          struct wf_status *status);
 
-/* Opens the link's context, for endpoints on `gpus` (NULL: in host memory). */
+/* Opens the link's context, for node 0, 1 or BENCH_OF_MANY, for endpoints on `gpus` (NULL: in host memory). */
 int bench_link_open(struct bench_link *link, int node, const struct wf_config *config, const struct bench_gpus *gpus,
                     struct wf_status *status);
+
+/* The counters of the rails to the other node, in the order of the session; of a team, of all sessions since its start,
+ * in the order of the context. Up to BENCH_RAILS_MAX; returns how many. */
+int bench_link_rails(const struct bench_link *link, struct weft_rail_stats *stats);
 
 /* node0: listens; `port` is written before anybody is waited for. */
 int bench_link_listen(struct bench_link *link, const char *address, int *port, struct wf_status *status);

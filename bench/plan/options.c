@@ -107,6 +107,19 @@ static int set_queues(struct bench_options *options, const char *text, struct wf
     return 0;
 }
 
+/* A count or number of nodes. */
+static int set_number(const char *option, const char *text, int least, int *number, struct wf_status *status)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+
+    if (text[0] < '0' || text[0] > '9' || *end || value < least || value > BENCH_NODES_MOST)
+        return wf_fail(status, -EINVAL, "--%s '%.40s': must be a number from %d to %d", option, text, least,
+                       BENCH_NODES_MOST);
+    *number = (int)value;
+    return 0;
+}
+
 /* Options that set one member. A member stands behind `command`, so no place is 0. */
 static const size_t flags[OPT_COUNT] = {
     [OPT_KEEP] = offsetof(struct bench_options, keep),
@@ -124,6 +137,7 @@ static const size_t flags[OPT_COUNT] = {
 };
 static const size_t texts[OPT_COUNT] = {
     [OPT_INVITE] = offsetof(struct bench_options, invite),
+    [OPT_RENDEZVOUS] = offsetof(struct bench_options, rendezvous),
     [OPT_SAVE] = offsetof(struct bench_options, save),
     [OPT_ALLOW] = offsetof(struct bench_options, allow),
     [OPT_XML] = offsetof(struct bench_options, xml),
@@ -149,6 +163,10 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
         return set_place(options, BENCH_PLACE_CONNECT, value, status);
     case OPT_LOCAL:
         return set_place(options, BENCH_PLACE_LOCAL, NULL, status);
+    case OPT_NODES:
+        return set_number("nodes", value, 1, &options->nodes, status);
+    case OPT_RANK:
+        return set_number("rank", value, 0, &options->rank, status);
     case OPT_SET:
         return set_by_pair(options, "set", value, WF_ORIGIN_COMMAND, status);
     case OPT_PRESET:
@@ -412,13 +430,39 @@ static int profile_defaults(struct bench_options *options, struct wf_status *sta
     return result;
 }
 
-int bench_options_init(struct bench_options *options, enum bench_command command, int argc, char **argv,
+/* Which of a group of nodes this is, as far as options say it. */
+static int place_in_group(struct bench_options *options, bool launched, struct wf_status *status)
+{
+    bool said = options->nodes || options->rank >= 0 || options->rendezvous;
+
+    if (said && (options->place == BENCH_PLACE_LISTEN || options->place == BENCH_PLACE_CONNECT))
+        return wf_fail(status, -EINVAL,
+                       "--nodes, --rank and --rendezvous are for nodes that meet as a group: leave out --%s",
+                       options->place == BENCH_PLACE_LISTEN ? "listen" : "connect");
+    if (options->place == BENCH_PLACE_LOCAL) {
+        if (options->rank >= 0 || options->rendezvous)
+            return wf_fail(status, -EINVAL, "--local starts all nodes here: leave out --%s",
+                           options->rank >= 0 ? "rank" : "rendezvous");
+        if (options->nodes == 1)
+            return wf_fail(status, -EINVAL, "--nodes 1: a mesh has 2 nodes at least");
+        return 0;
+    }
+    if (options->rank >= 0 && options->rank >= options->nodes)
+        return wf_fail(status, -EINVAL, "--rank %d of --nodes %d: ranks go from 0 to one less than the nodes",
+                       options->rank, options->nodes);
+    if (said || (launched && options->place == BENCH_PLACE_NONE && options->command == BENCH_MESH))
+        options->place = BENCH_PLACE_GROUP;
+    return 0;
+}
+
+int bench_options_init(struct bench_options *options, enum bench_command command, int argc, char **argv, bool launched,
                        struct wf_status *status)
 {
     int result = 0;
 
     memset(options, 0, sizeof *options);
     options->command = command;
+    options->rank = -1;
     options->config = malloc(sizeof *options->config);
     options->words = calloc((size_t)argc + 1, sizeof *options->words);
     if (!options->config || !options->words) {
@@ -435,6 +479,8 @@ int bench_options_init(struct bench_options *options, enum bench_command command
         options->place = BENCH_PLACE_LOCAL;
     if (result == 0 && command == BENCH_PROFILE)
         result = profile_defaults(options, status);
+    if (result == 0 && !options->help && !options->version)
+        result = place_in_group(options, launched, status);
     if (result == 0 && !options->help && !options->version && needs_other_node(command) &&
         options->place == BENCH_PLACE_NONE)
         result = wf_fail(status, -EINVAL,

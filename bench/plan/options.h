@@ -25,7 +25,8 @@ enum bench_place {
     BENCH_PLACE_NONE,    /* not said */
     BENCH_PLACE_LISTEN,  /* node0: waits for the other node */
     BENCH_PLACE_CONNECT, /* node1 */
-    BENCH_PLACE_LOCAL    /* node0, and node1 is a child process */
+    BENCH_PLACE_LOCAL,   /* node0, and node1 is a child process */
+    BENCH_PLACE_GROUP    /* one of a group: which, options, the environment or the node that has started it says */
 };
 
 /* The commands an option belongs to. */
@@ -45,6 +46,7 @@ enum bench_command {
 };
 
 #define BENCH_QUEUES_MAX 64
+#define BENCH_NODES_MOST 4096
 
 struct bench_options {
     enum bench_command command;
@@ -67,8 +69,11 @@ struct bench_options {
     bool markdown;      /* config: the table of the documentation */
     const char **words; /* config, nic, completion, report: what stands there besides options; owned */
     int word_count;
-    int nodes;                  /* of a group; 0: not said, or two that know each other's address */
+    int nodes;                  /* --nodes, of a group; 0: not said, or two that know each other's address */
+    int rank;                   /* --rank, of this node; -1: not said */
+    const char *rendezvous;     /* --rendezvous; NULL: not said */
     bool child;                 /* this process is node1 of --local */
+    bool member;                /* of a group, and not its node0: it leaves no results but its logs */
     char gave_way[900];         /* what gave way to memory, in lines; empty: nothing did */
     uint32_t default_endpoints; /* where the setting is 0: one for each GPU; 0: not known, or there is none */
     const struct bench_backend_choice *backends; /* what the setting `backend` may name; the caller knows them */
@@ -85,10 +90,11 @@ struct bench_options {
     bool report;           /* mesh, pair: a page in the folder of --out */
 };
 
-/* Reads defaults, file, environment and the command line (argv[0] is the command's name). `options` can be given to
- * bench_options_fini() whatever the result. -EINVAL: wrong usage, -EOPNOTSUPP: known but not available here; of what
- * was said then, where the results go can be relied on (`config` NULL: no memory). */
-int bench_options_init(struct bench_options *options, enum bench_command command, int argc, char **argv,
+/* Reads defaults, file, environment and the command line (argv[0] is the command's name). `launched`: a launcher seems
+ * to have started this process as one of several, which counts where nothing says where the other nodes are. `options`
+ * can be given to bench_options_fini() whatever the result. -EINVAL: wrong usage, -EOPNOTSUPP: known but not available
+ * here; of what was said then, where the results go can be relied on (`config` NULL: no memory). */
+int bench_options_init(struct bench_options *options, enum bench_command command, int argc, char **argv, bool launched,
                        struct wf_status *status);
 void bench_options_fini(struct bench_options *options);
 

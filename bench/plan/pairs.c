@@ -26,43 +26,72 @@ static int add_pair(struct bench_plan *plan, int src_node, uint32_t src, int dst
     return 0;
 }
 
-/* Whether the pattern has (src, dst), and for incast, which node is the sink. */
-static bool pattern_has(const char *pattern, int dst_node, uint32_t src, uint32_t dst)
+static bool is_pattern(const struct bench_plan *plan, const char *name)
 {
-    if (strcmp(pattern, "pairs") == 0)
-        return src == dst;
-    if (strcmp(pattern, "incast") == 0)
+    return strcmp(plan->pattern, name) == 0;
+}
+
+/* The node to which `node` sends: as far on as the seed says, so that nobody sends to itself. */
+static int permuted(const struct bench_plan *plan, int node)
+{
+    uint64_t state = plan->seed;
+    int shift = 1 + (int)(bench_random_next(&state) % (uint64_t)(plan->node_count - 1));
+
+    return (node + shift) % plan->node_count;
+}
+
+bool bench_plan_sends(const struct bench_plan *plan, int src_node, int dst_node)
+{
+    int half = plan->node_count / 2;
+
+    if (is_pattern(plan, "ring"))
+        return (src_node + 1) % plan->node_count == dst_node;
+    if (is_pattern(plan, "permutation"))
+        return permuted(plan, src_node) == dst_node;
+    if (is_pattern(plan, "bisection"))
+        return src_node % half == dst_node % half && src_node < 2 * half && dst_node < 2 * half;
+    return !is_pattern(plan, "incast") || dst_node == 0;
+}
+
+/* Whether the pattern has (src, dst) from one node to the other, or within one. */
+static bool pattern_has(const struct bench_plan *plan, int src_node, uint32_t src, int dst_node, uint32_t dst)
+{
+    static const char *const equals[] = {"pairs", "ring", "permutation", "bisection"};
+
+    if (is_pattern(plan, "incast"))
         return dst_node == 0 && dst == 0;
+    for (size_t i = 0; i < sizeof equals / sizeof equals[0]; i++)
+        if (is_pattern(plan, equals[i]))
+            return src == dst && bench_plan_sends(plan, src_node, dst_node);
     return true;
 }
 
-static int add_inter(struct bench_plan *plan, struct wf_status *status)
+int bench_plan_add_inter(struct bench_plan *plan, int low, int high, struct wf_status *status)
 {
     int result = 0;
 
     /* Both directions of a pair stand side by side, so that bidir can run them together. */
     for (uint32_t a = 0; a < plan->endpoints; a++)
         for (uint32_t b = 0; result == 0 && b < plan->endpoints; b++) {
-            if (pattern_has(plan->pattern, 1, a, b))
-                result = add_pair(plan, 0, a, 1, b, status);
-            if (result == 0 && pattern_has(plan->pattern, 0, b, a))
-                result = add_pair(plan, 1, b, 0, a, status);
+            if (pattern_has(plan, low, a, high, b))
+                result = add_pair(plan, low, a, high, b, status);
+            if (result == 0 && pattern_has(plan, high, b, low, a))
+                result = add_pair(plan, high, b, low, a, status);
         }
     return result;
 }
 
-static int add_intra(struct bench_plan *plan, struct wf_status *status)
+int bench_plan_add_intra(struct bench_plan *plan, int node, struct wf_status *status)
 {
     int result = 0;
 
-    for (int node = 0; node < 2; node++)
-        for (uint32_t a = 0; a < plan->endpoints; a++)
-            for (uint32_t b = a + 1; result == 0 && b < plan->endpoints; b++) {
-                if (pattern_has(plan->pattern, node, a, b))
-                    result = add_pair(plan, node, a, node, b, status);
-                if (result == 0 && pattern_has(plan->pattern, node, b, a))
-                    result = add_pair(plan, node, b, node, a, status);
-            }
+    for (uint32_t a = 0; a < plan->endpoints; a++)
+        for (uint32_t b = a + 1; result == 0 && b < plan->endpoints; b++) {
+            if (pattern_has(plan, node, a, node, b))
+                result = add_pair(plan, node, a, node, b, status);
+            if (result == 0 && pattern_has(plan, node, b, node, a))
+                result = add_pair(plan, node, b, node, a, status);
+        }
     return result;
 }
 
@@ -147,16 +176,15 @@ static int plan_one_pair(struct bench_plan *plan, const struct wf_config *config
     return add_pair(plan, src_node, src, dst_node, dst, status);
 }
 
-static void shuffle(struct bench_plan *plan)
+void bench_plan_shuffle(struct bench_plan *plan, uint32_t first, uint32_t count, uint64_t *state)
 {
-    uint64_t state = plan->seed;
-    uint32_t groups = plan->pair_count / plan->group;
+    struct bench_pair *pairs = plan->pairs + first;
 
-    for (uint32_t left = groups; left > 1; left--) {
-        uint32_t other = (uint32_t)(bench_random_next(&state) % left);
+    for (uint32_t left = count / plan->group; left > 1; left--) {
+        uint32_t other = (uint32_t)(bench_random_next(state) % left);
         for (uint32_t i = 0; i < plan->group; i++) {
-            struct bench_pair *a = &plan->pairs[(left - 1) * plan->group + i];
-            struct bench_pair *b = &plan->pairs[other * plan->group + i];
+            struct bench_pair *a = &pairs[(left - 1) * plan->group + i];
+            struct bench_pair *b = &pairs[other * plan->group + i];
             struct bench_pair kept = *a;
             *a = *b;
             *b = kept;
@@ -164,23 +192,39 @@ static void shuffle(struct bench_plan *plan)
     }
 }
 
-int bench_plan_pairs(struct bench_plan *plan, const struct wf_config *config, struct wf_status *status)
+/* Of two nodes, or of all rounds of a tournament. */
+static int add_all(struct bench_plan *plan, bool grouped, const char *scope, struct wf_status *status)
 {
-    const char *scope = wf_config_text(config, WF_SET_SCOPE);
+    uint64_t state = plan->seed;
     int result = 0;
+
+    if (grouped)
+        return bench_plan_bouts(plan, scope, status);
+    if (strcmp(scope, "intra") != 0)
+        result = bench_plan_add_inter(plan, 0, 1, status);
+    for (int node = 0; result == 0 && node < 2 && strcmp(scope, "inter") != 0; node++)
+        result = bench_plan_add_intra(plan, node, status);
+    if (result == 0)
+        bench_plan_shuffle(plan, 0, plan->pair_count, &state);
+    return result;
+}
+
+int bench_plan_pairs(struct bench_plan *plan, const struct bench_options *options, struct wf_status *status)
+{
+    const struct wf_config *config = options->config;
+    const char *scope = wf_config_text(config, WF_SET_SCOPE);
 
     if (plan->command == BENCH_PAIR)
         return plan_one_pair(plan, config, status);
     plan->pattern = plan->command == BENCH_PROFILE ? "mesh" : wf_config_text(config, WF_SET_PATTERN);
-    plan->group = strcmp(plan->pattern, "bidir") == 0 ? 2 : 1;
-    if (strcmp(scope, "intra") != 0)
-        result = add_inter(plan, status);
-    if (result == 0 && strcmp(scope, "inter") != 0)
-        result = add_intra(plan, status);
+    plan->group = is_pattern(plan, "bidir") ? 2 : 1;
+    /* Among the ranks of an all-to-all are those of the own node. */
+    if (is_pattern(plan, "alltoall") && !bench_is_said(config, WF_SET_SCOPE))
+        scope = "all";
+    int result = add_all(plan, options->nodes > 0, scope, status);
     if (result == 0 && plan->pair_count == 0)
         return wf_fail(status, -EINVAL,
                        "--scope %s with --pattern %s and %u endpoint(s) leaves no pair: raise --endpoints", scope,
                        plan->pattern, plan->endpoints);
-    shuffle(plan);
     return result;
 }

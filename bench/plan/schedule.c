@@ -145,7 +145,7 @@ static int check_requests(const struct bench_plan *plan, const struct wf_config 
         if (bench_plan_slots(plan, plan->sizes[i]) > most)
             most = bench_plan_slots(plan, plan->sizes[i]);
     if (plan->modes[BENCH_LOADED])
-        most *= plan->pair_count;
+        most *= bench_plan_span(plan, BENCH_LOADED);
     if (plan->background)
         most += 2ull * plan->background_inflight;
     if (most + 16 > limit)
@@ -237,7 +237,7 @@ int bench_plan_init(struct bench_plan *plan, const struct bench_options *options
     if (result == 0)
         result = plan_sizes(plan, config, status);
     if (result == 0)
-        result = bench_plan_pairs(plan, config, status);
+        result = bench_plan_pairs(plan, options, status);
     if (result == 0)
         result = check_requests(plan, config, status);
     if (result == 0)
@@ -263,7 +263,14 @@ void bench_plan_set_memory(struct bench_plan *plan, int node, enum bench_memory 
 void bench_plan_fini(struct bench_plan *plan)
 {
     free(plan->pairs);
+    free(plan->bouts);
     plan->pairs = NULL;
+    plan->bouts = NULL;
+}
+
+uint32_t bench_plan_span(const struct bench_plan *plan, enum bench_mode mode)
+{
+    return mode == BENCH_ISOLATED ? plan->group : plan->bouts ? plan->busiest : plan->pair_count;
 }
 
 uint32_t bench_plan_iters(const struct bench_plan *plan, uint64_t size)

@@ -26,7 +26,6 @@ struct bench_backend_choice {
 const struct bench_backend_choice *bench_backend_find(const struct bench_backend_choice *choices, const char *name);
 
 #define BENCH_SIZES_MAX 64
-#define BENCH_PLAN_NODES_MAX 4096
 #define BENCH_BACKENDS_MAX 4
 
 /* What is verified, in the order of the setting's choices. */
@@ -53,6 +52,13 @@ static inline bool bench_pair_equal(const struct bench_pair *a, const struct ben
     return a->src == b->src && a->dst == b->dst && a->src_node == b->src_node && a->dst_node == b->dst_node;
 }
 
+/* Two nodes of a group that measure together while others do the same, or one with itself (low == high). */
+struct bench_bout {
+    uint16_t low, high;
+    uint32_t round;        /* in which no node is twice */
+    uint32_t first, count; /* of the plan's pairs */
+};
+
 struct bench_plan {
     enum bench_command command;
     bool latency; /* ping-pong instead of bandwidth */
@@ -65,7 +71,7 @@ struct bench_plan {
     struct {
         enum bench_memory memory;
         uint32_t gpus; /* that its endpoints take in turn; 0: host memory */
-    } nodes[BENCH_PLAN_NODES_MAX];
+    } nodes[BENCH_NODES_MOST];
     int node_count;
     uint32_t inflight;   /* messages outstanding per pair; 0: by the command and the size */
     uint32_t buffers;    /* that the messages of a pair take turns in, at each side; 0: see bench_plan_areas() */
@@ -81,6 +87,10 @@ struct bench_plan {
     struct bench_pair *pairs; /* owned; shuffled by the seed */
     uint32_t pair_count;
     uint32_t group; /* pairs that run together when isolated: 1, or 2 for bidir */
+    /* Of a group of nodes; else there are none: */
+    struct bench_bout *bouts; /* owned; by round. The pairs are in their order */
+    uint32_t bout_count, round_count;
+    uint32_t busiest; /* most pairs that one node has an end of */
     const struct bench_backend_ops *backends[BENCH_BACKENDS_MAX];
     const char *backend_names[BENCH_BACKENDS_MAX]; /* as they were asked for */
     const char *nccl_library;                      /* where NCCL is looked for, "": in the usual places */
@@ -96,7 +106,21 @@ void bench_plan_fini(struct bench_plan *plan);
 void bench_plan_set_memory(struct bench_plan *plan, int node, enum bench_memory memory, uint32_t gpus);
 
 /* Part of bench_plan_init(): fills in pairs, pattern and group, for endpoints and seed already set. In pairs.c. */
-int bench_plan_pairs(struct bench_plan *plan, const struct wf_config *config, struct wf_status *status);
+int bench_plan_pairs(struct bench_plan *plan, const struct bench_options *options, struct wf_status *status);
+
+/* The same for a group of nodes: its pairs are those of node pairs, in the rounds of a tournament. In bouts.c. */
+int bench_plan_bouts(struct bench_plan *plan, const char *scope, struct wf_status *status);
+
+/* Parts of both: adds the pairs between two nodes, or within one, that the pattern has. */
+int bench_plan_add_inter(struct bench_plan *plan, int low, int high, struct wf_status *status);
+int bench_plan_add_intra(struct bench_plan *plan, int node, struct wf_status *status);
+/* Puts `count` of the pairs from `first` on in another order. */
+void bench_plan_shuffle(struct bench_plan *plan, uint32_t first, uint32_t count, uint64_t *state);
+/* Whether the pattern has pairs from one node to another one. */
+bool bench_plan_sends(const struct bench_plan *plan, int src_node, int dst_node);
+
+/* Most pairs of a phase in `mode` that one node takes part in, the same at all nodes. */
+uint32_t bench_plan_span(const struct bench_plan *plan, enum bench_mode mode);
 
 /* Counted iterations of a size, at least and, in a phase of so many pairs, at most; and how many of them may be under
  * way at once. The first two are equal unless plan->iters is 0. */

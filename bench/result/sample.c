@@ -214,7 +214,7 @@ static bool endpoint_from_json(const json_t *json, uint16_t *node, uint32_t *end
     unsigned at_node, at_endpoint;
     const char *text = json_string_value(json);
 
-    if (!text || sscanf(text, "node%4u:%*[a-z]%u", &at_node, &at_endpoint) != 2 || at_node >= BENCH_PLAN_NODES_MAX)
+    if (!text || sscanf(text, "node%4u:%*[a-z]%u", &at_node, &at_endpoint) != 2 || at_node >= BENCH_NODES_MOST)
         return false;
     *node = (uint16_t)at_node;
     *endpoint = at_endpoint;

@@ -12,6 +12,7 @@
 #include "bench/plan/names.h"
 #include "bench/words/heard.h"
 #include "bench/words/words.h"
+#include "agreeing.h"
 #include "facts.h"
 #include "fit.h"
 #include "line.h"
@@ -19,14 +20,14 @@
 
 /* What node1 decides for both. Everything else is each node's own. */
 static const enum wf_setting_id shared_settings[] = {
-    WF_SET_ENDPOINTS,     WF_SET_BEGIN,    WF_SET_END,        WF_SET_FACTOR,
-    WF_SET_SIZE,          WF_SET_ITERS,    WF_SET_WARMUP,     WF_SET_CHECK,
-    WF_SET_MEMORY,        WF_SET_PATTERN,  WF_SET_SCOPE,      WF_SET_MODE,
-    WF_SET_INFLIGHT,      WF_SET_BUFFERS,  WF_SET_BACKGROUND, WF_SET_BACKGROUND_INFLIGHT,
-    WF_SET_BACKEND,       WF_SET_SEED,     WF_SET_SRC,        WF_SET_DST,
-    WF_SET_CHECK_TIME_MS, WF_SET_DURATION, WF_SET_EXPECT,     WF_SET_DRIFT_S,
-    WF_SET_DRIFT_WINDOWS, WF_SET_WARM_TO,  WF_SET_WARM_S,     WF_SET_REWARM_EVERY,
-    WF_SET_REWARM_BELOW,
+    WF_SET_ENDPOINTS,     WF_SET_BEGIN,      WF_SET_END,        WF_SET_FACTOR,
+    WF_SET_SIZE,          WF_SET_ITERS,      WF_SET_WARMUP,     WF_SET_CHECK,
+    WF_SET_MEMORY,        WF_SET_PATTERN,    WF_SET_SCOPE,      WF_SET_MODE,
+    WF_SET_INFLIGHT,      WF_SET_BUFFERS,    WF_SET_BACKGROUND, WF_SET_BACKGROUND_INFLIGHT,
+    WF_SET_BACKEND,       WF_SET_SEED,       WF_SET_SRC,        WF_SET_DST,
+    WF_SET_CHECK_TIME_MS, WF_SET_DURATION,   WF_SET_EXPECT,     WF_SET_DRIFT_S,
+    WF_SET_DRIFT_WINDOWS, WF_SET_WARM_TO,    WF_SET_WARM_S,     WF_SET_REWARM_EVERY,
+    WF_SET_REWARM_BELOW,  WF_SET_NODE_PAIRS,
 };
 
 #define SHARED_COUNT (sizeof shared_settings / sizeof shared_settings[0])
@@ -46,8 +47,7 @@ static json_t *shared_to_json(const struct wf_config *config)
     return all;
 }
 
-/* What both nodes tell about themselves. */
-static json_t *introduction(const struct bench_agreement *agreement)
+json_t *bench_introduction(const struct bench_agreement *agreement)
 {
     const struct bench_link *link = agreement->link;
     const struct wf_config *config = agreement->options->config;
@@ -121,12 +121,14 @@ static void tell_adopted(const struct bench_agreement *agreement, enum wf_settin
     const struct wf_config *config = agreement->options->config;
     const char *here = wf_config_text(config, id)[0] ? wf_config_text(config, id) : "none";
 
+    const char *whom = agreement->options->member ? "node0" : "the client";
+
     text = text[0] ? text : "none";
     if (!bench_is_said(config, id))
-        fprintf(agreement->news, "adopted from the client: %s = %s (%s here: %s)\n", wf_setting(id)->name, text,
+        fprintf(agreement->news, "adopted from %s: %s = %s (%s here: %s)\n", whom, wf_setting(id)->name, text,
                 config->values[id].source, here);
     else
-        fprintf(agreement->news, "overridden by the client: %s = %s (set here to %s: %s)\n", wf_setting(id)->name, text,
+        fprintf(agreement->news, "overridden by %s: %s = %s (set here to %s: %s)\n", whom, wf_setting(id)->name, text,
                 here, config->values[id].source);
 }
 
@@ -174,7 +176,7 @@ static int adopt_endpoints(struct bench_agreement *agreement, const json_t *hell
     return 0;
 }
 
-static int adopt(struct bench_agreement *agreement, const json_t *hello, struct wf_status *status)
+int bench_adopt(struct bench_agreement *agreement, const json_t *hello, struct wf_status *status)
 {
     const json_t *settings = json_object_get(hello, "settings");
     const char *command = json_string_value(json_object_get(hello, "command"));
@@ -216,8 +218,7 @@ static void keep_name(char name[32], const char *text)
         *name = '?';
 }
 
-/* Both nodes keep everything about both; the names of rails are those of the receiving node. */
-static void remember(struct bench_result *result, int node, const json_t *about)
+void bench_remember(struct bench_result *result, int node, const json_t *about)
 {
     const json_t *rail;
     size_t index;
@@ -255,8 +256,7 @@ static int fit_both(struct bench_agreement *agreement, const json_t *theirs, str
     return result;
 }
 
-/* node1: what node0 has made of it. */
-static int adopt_fit(struct bench_agreement *agreement, const json_t *theirs, struct wf_status *status)
+int bench_adopt_fit(struct bench_agreement *agreement, const json_t *theirs, struct wf_status *status)
 {
     uint64_t asked = bench_plan_digest(agreement->plan);
 
@@ -268,7 +268,7 @@ static int adopt_fit(struct bench_agreement *agreement, const json_t *theirs, st
     return result;
 }
 
-static int check_digest(const struct bench_plan *plan, const json_t *theirs, struct wf_status *status)
+int bench_check_digest(const struct bench_plan *plan, const json_t *theirs, struct wf_status *status)
 {
     const char *other = json_string_value(json_object_get(theirs, "digest"));
     char mine[24];
@@ -279,8 +279,7 @@ static int check_digest(const struct bench_plan *plan, const json_t *theirs, str
     return wf_fail(status, -EPROTO, "the nodes plan different measurements: use the same build of weft on both");
 }
 
-/* It becomes a part of the names of files. */
-static int adopt_stamp(struct bench_result *result, const json_t *theirs, struct wf_status *status)
+int bench_adopt_stamp(struct bench_result *result, const json_t *theirs, struct wf_status *status)
 {
     const char *stamp = json_string_value(json_object_get(theirs, "stamp"));
 
@@ -293,7 +292,7 @@ static int adopt_stamp(struct bench_result *result, const json_t *theirs, struct
 /* node1: asks, then hears what node0 makes of it. */
 static int ask(struct bench_agreement *agreement, json_t **mine, json_t **theirs, struct wf_status *status)
 {
-    *mine = introduction(agreement);
+    *mine = bench_introduction(agreement);
     int result = bench_control_say(agreement->control, *mine, status);
     if (result == 0)
         result = bench_control_hear(agreement->control, theirs, status);
@@ -301,10 +300,10 @@ static int ask(struct bench_agreement *agreement, json_t **mine, json_t **theirs
         result =
             bench_check_hello(*theirs, bench_command_name(agreement->options->command), agreement->link->node, status);
     if (result == 0)
-        result = adopt_fit(agreement, *theirs, status);
+        result = bench_adopt_fit(agreement, *theirs, status);
     if (result == 0)
-        result = check_digest(agreement->plan, *theirs, status);
-    return result ? result : adopt_stamp(agreement->result, *theirs, status);
+        result = bench_check_digest(agreement->plan, *theirs, status);
+    return result ? result : bench_adopt_stamp(agreement->result, *theirs, status);
 }
 
 /* node0: hears, adopts, makes it fit, answers. */
@@ -316,19 +315,18 @@ static int grant(struct bench_agreement *agreement, json_t **mine, json_t **thei
         result =
             bench_check_hello(*theirs, bench_command_name(agreement->options->command), agreement->link->node, status);
     if (result == 0)
-        result = adopt(agreement, *theirs, status);
+        result = bench_adopt(agreement, *theirs, status);
     if (result == 0)
-        result = check_digest(agreement->plan, *theirs, status);
+        result = bench_check_digest(agreement->plan, *theirs, status);
     if (result == 0)
         result = fit_both(agreement, *theirs, status);
     if (result)
         return result;
-    *mine = introduction(agreement);
+    *mine = bench_introduction(agreement);
     return bench_control_say(agreement->control, *mine, status);
 }
 
-/* What the other node's messages lie in: a node of host memory and one of GPU memory can measure together. */
-static void adopt_memory(struct bench_plan *plan, int node, const json_t *theirs)
+void bench_adopt_memory(struct bench_plan *plan, int node, const json_t *theirs)
 {
     const char *text = json_string_value(json_object_get(theirs, "memory"));
     enum bench_memory memory = bench_memory_named(text ? text : "host");
@@ -355,9 +353,9 @@ int bench_agree(struct bench_agreement *agreement, struct wf_status *status)
         uint64_t one = (uint64_t)json_integer_value(json_object_get(mine, "eager"));
         uint64_t other = (uint64_t)json_integer_value(json_object_get(theirs, "eager"));
         agreement->eager = one > other ? one : other;
-        adopt_memory(agreement->plan, 1 - node, theirs);
-        remember(agreement->result, node, mine);
-        remember(agreement->result, 1 - node, theirs);
+        bench_adopt_memory(agreement->plan, 1 - node, theirs);
+        bench_remember(agreement->result, node, mine);
+        bench_remember(agreement->result, 1 - node, theirs);
         note_meeting(agreement->result, mine, theirs);
     }
     json_decref(mine);

@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "bench/result/files.h"
 #include "bench/result/report.h"
+#include "bench/nodes/team.h"
 #include "bench/words/interrupt.h"
 #include "facts.h"
 
@@ -126,9 +127,10 @@ static void find_cause(struct bench_ending *ending, struct wf_status *status)
 
     if (ending->result->options->place != BENCH_PLACE_LOCAL || status->code == -EINTR || status->code == -ECONNABORTED)
         return;
-    for (int i = 0; i < CHILD_LOOKS && bench_child_check(ending->child, &child) == 0; i++)
+    int ended = 0;
+    for (int i = 0; i < CHILD_LOOKS && (ended = bench_child_check(ending->child, &child)) == 0; i++)
         usleep(10000);
-    if (ending->child->ended && ending->child->wait_status != 0)
+    if (ended && bench_child_failed(ending->child))
         *status = child;
 }
 
@@ -136,11 +138,14 @@ static void find_cause(struct bench_ending *ending, struct wf_status *status)
 static void find_cut(const struct bench_ending *ending, int code, bool theirs, int signal, struct bench_cut *cut)
 {
     int here = ending->result->node;
-    bool gone = code == -ECHILD || (ending->link && weft_peer_status(ending->link->peer, NULL) != 0);
+    const struct bench_team *team = ending->link ? ending->link->team : NULL;
+    int culprit = team ? bench_team_culprit(team) : 1 - here;
+    bool gone = code == -ECHILD ||
+                (team ? culprit >= 0 : ending->link != NULL && weft_peer_status(ending->link->peer, NULL) != 0);
     bool lost = gone && !theirs && !signal;
 
     cut->by = signal ? BENCH_CUT_SIGNAL : lost ? BENCH_CUT_LOSS : BENCH_CUT_FAILURE;
-    cut->node = theirs || lost ? 1 - here : here;
+    cut->node = (theirs || lost) && culprit >= 0 ? culprit : here;
     cut->signal = signal;
     cut->code = code;
 }
@@ -148,8 +153,10 @@ static void find_cut(const struct bench_ending *ending, int code, bool theirs, i
 /* Has node1 of --local ended by itself, with a status? Then it has said why, unless it could not even be started. */
 static bool child_has_spoken(const struct bench_ending *ending, int code)
 {
-    const struct bench_child *child = ending->child;
+    const struct bench_child *child = bench_child_failed(ending->child);
 
+    if (!child)
+        child = ending->child;
     return code == -ECHILD && child->ended && WIFEXITED(child->wait_status) &&
            WEXITSTATUS(child->wait_status) != BENCH_CHILD_UNSTARTED;
 }
@@ -158,11 +165,14 @@ static bool child_has_spoken(const struct bench_ending *ending, int code)
  * broke. */
 static void speak(const struct bench_ending *ending, const struct wf_status *status, bool theirs, bool told, int signal)
 {
-    bool child = ending->result->options->child;
+    bool child = ending->result->options->child && !ending->result->options->member;
+    char name[24] = "";
 
+    if (child)
+        snprintf(name, sizeof name, " (node%d)", ending->result->node);
     if (child ? theirs || told || signal : child_has_spoken(ending, status->code))
         return;
-    fprintf(stderr, "weft%s: %s\n", child ? " (node1)" : "", status->text);
+    fprintf(stderr, "weft%s: %s\n", name, status->text);
 }
 
 int bench_ending_give_up(struct bench_ending *ending, struct wf_status *status, bool prepared)

@@ -51,13 +51,6 @@ json_t *bench_fallback_facts(const struct bench_link *link)
     return lines;
 }
 
-static int peer_rails(const struct bench_link *link, struct weft_rail_stats *stats)
-{
-    int count = link->peer ? weft_peer_rails(link->peer, stats, BENCH_RAILS_MAX) : 0;
-
-    return count > BENCH_RAILS_MAX ? BENCH_RAILS_MAX : count < 0 ? 0 : count;
-}
-
 /* What the system says of a rail's interface, all unknown where the peer's session has rails that this context has not.
  */
 static struct weft_rail_info about_rail(const struct bench_link *link, const char *name)
@@ -94,7 +87,7 @@ static json_t *rail_to_json(const struct bench_link *link, const struct weft_rai
 json_t *bench_rail_facts(const struct bench_link *link)
 {
     struct weft_rail_stats stats[BENCH_RAILS_MAX];
-    int count = peer_rails(link, stats);
+    int count = bench_link_rails(link, stats);
     json_t *all = json_array();
 
     for (int i = 0; i < count; i++)

@@ -48,14 +48,31 @@ static bool not_for_child(enum wf_setting_id id)
            id == WF_SET_QUIET || id == WF_SET_WIDTH || id == WF_SET_PORT;
 }
 
-static void build_arguments(struct arguments *arguments, const struct bench_options *options, int port)
+/* How the child finds this node. */
+static void add_meeting(struct arguments *arguments, const struct bench_options *options, int node, int port)
+{
+    char text[64];
+
+    if (!options->nodes) {
+        snprintf(text, sizeof text, "--connect=127.0.0.1:%d", port);
+        add_argument(arguments, text);
+        return;
+    }
+    snprintf(text, sizeof text, "--nodes=%d", options->nodes);
+    add_argument(arguments, text);
+    snprintf(text, sizeof text, "--rank=%d", node);
+    add_argument(arguments, text);
+    snprintf(text, sizeof text, "--rendezvous=127.0.0.1:%d", port);
+    add_argument(arguments, text);
+}
+
+static void build_arguments(struct arguments *arguments, const struct bench_options *options, int node, int port)
 {
     char text[WF_VALUE_MAX + 64];
 
     add_argument(arguments, "weft");
     add_argument(arguments, bench_command_name(options->command));
-    snprintf(text, sizeof text, "--connect=127.0.0.1:%d", port);
-    add_argument(arguments, text);
+    add_meeting(arguments, options, node, port);
     add_argument(arguments, "--local-child");
     add_argument(arguments, "--quiet");
     if (options->latency)
@@ -98,15 +115,14 @@ static void become_child(char **words, char **environment, pid_t parent)
     _exit(BENCH_CHILD_UNSTARTED);
 }
 
-int bench_child_start(struct bench_child *child, const struct bench_options *options, int port,
-                      struct wf_status *status)
+static int start_one(struct bench_child *child, const struct bench_options *options, int port, struct wf_status *status)
 {
     struct arguments arguments = {.count = 0};
     char **environment = calloc(ENVIRONMENT_MAX, sizeof(char *));
     pid_t parent = getpid(), pid = -1;
     int result = 0;
 
-    build_arguments(&arguments, options, port);
+    build_arguments(&arguments, options, child->node, port);
     if (environment && !arguments.failed) {
         child_environment(environment);
         pid = fork();
@@ -114,17 +130,44 @@ int bench_child_start(struct bench_child *child, const struct bench_options *opt
             become_child(arguments.words, environment, parent);
         if (pid < 0)
             result =
-                wf_fail(status, -errno, "cannot start node1: %s: %s", wf_strerror(errno),
+                wf_fail(status, -errno, "cannot start node%d: %s: %s", child->node, wf_strerror(errno),
                         errno == EAGAIN ? "allow more processes (ulimit -u, or the pids limit of the control group)"
                                         : "free some memory, or start node1 yourself with --connect");
     } else {
-        result = wf_fail(status, -ENOMEM, "cannot start node1: no memory for its arguments");
+        result = wf_fail(status, -ENOMEM, "cannot start node%d: no memory for its arguments", child->node);
     }
     for (int i = 0; i < arguments.count; i++)
         free(arguments.words[i]);
     free(environment);
     child->pid = pid > 0 ? pid : 0;
     return result;
+}
+
+int bench_child_start(struct bench_child *child, const struct bench_options *options, int port,
+                      struct wf_status *status)
+{
+    int result = 0;
+
+    child->node = 1;
+    for (int node = 1; result == 0; child = child->next) {
+        result = start_one(child, options, port, status);
+        if (result || ++node >= options->nodes)
+            return result;
+        child->next = calloc(1, sizeof *child->next);
+        if (!child->next)
+            return wf_fail(status, -ENOMEM, "cannot start node%d: no memory", node);
+        child->next->node = node;
+    }
+    return result;
+}
+
+void bench_child_fini(struct bench_child *child)
+{
+    for (struct bench_child *at = child->next, *next; at; at = next) {
+        next = at->next;
+        free(at);
+    }
+    child->next = NULL;
 }
 
 /* Collects the child if it has ended. */
@@ -137,35 +180,72 @@ static bool collect(struct bench_child *child)
     return child->ended;
 }
 
+const struct bench_child *bench_child_failed(const struct bench_child *child)
+{
+    while (child && !(child->ended && child->wait_status != 0))
+        child = child->next;
+    return child;
+}
+
 int bench_child_check(struct bench_child *child, struct wf_status *status)
 {
-    if (!collect(child))
+    const struct bench_child *ended = NULL, *failed;
+
+    for (struct bench_child *at = child; at; at = at->next)
+        if (collect(at))
+            ended = at;
+    failed = bench_child_failed(child);
+    if (!ended)
         return 0;
-    if (WIFSIGNALED(child->wait_status))
-        return wf_fail(status, -ECHILD, "node1 was ended by signal %d (%s)", WTERMSIG(child->wait_status),
-                       strsignal(WTERMSIG(child->wait_status)));
-    return wf_fail(status, -ECHILD, "node1 ended with status %d", WEXITSTATUS(child->wait_status));
+    if (!failed)
+        failed = ended;
+    if (WIFSIGNALED(failed->wait_status))
+        return wf_fail(status, -ECHILD, "node%d was ended by signal %d (%s)", failed->node,
+                       WTERMSIG(failed->wait_status), strsignal(WTERMSIG(failed->wait_status)));
+    return wf_fail(status, -ECHILD, "node%d ended with status %d", failed->node, WEXITSTATUS(failed->wait_status));
+}
+
+int bench_child_mourn(void *context, struct wf_status *status)
+{
+    struct bench_child *child = context;
+    int result = bench_child_check(child, status);
+
+    return result && bench_child_failed(child) ? result : 0;
+}
+
+static bool all_ended(struct bench_child *child)
+{
+    bool all = true;
+
+    for (; child; child = child->next)
+        if (child->pid)
+            all &= collect(child);
+    return all;
 }
 
 int bench_child_end(struct bench_child *child, int timeout_ms)
 {
     struct timespec nap = {0, 5000000};
 
-    if (!child->pid && !child->ended)
-        return 0;
-    for (int waited = 0; !collect(child) && waited < timeout_ms; waited += 5)
+    for (int waited = 0; !all_ended(child) && waited < timeout_ms; waited += 5)
         nanosleep(&nap, NULL);
-    if (!child->ended) {
-        kill(child->pid, SIGKILL);
-        waitpid(child->pid, &child->wait_status, 0);
-        child->pid = 0;
-        child->ended = true;
+    for (struct bench_child *at = child; at; at = at->next) {
+        if (!at->pid)
+            continue;
+        kill(at->pid, SIGKILL);
+        waitpid(at->pid, &at->wait_status, 0);
+        at->pid = 0;
+        at->ended = true;
     }
-    return WIFSIGNALED(child->wait_status) ? 128 + WTERMSIG(child->wait_status) : WEXITSTATUS(child->wait_status);
+    const struct bench_child *failed = bench_child_failed(child);
+    if (!failed)
+        return 0;
+    return WIFSIGNALED(failed->wait_status) ? 128 + WTERMSIG(failed->wait_status) : WEXITSTATUS(failed->wait_status);
 }
 
 void bench_child_kill(const struct bench_child *child)
 {
-    if (child->pid)
-        kill(child->pid, SIGKILL);
+    for (; child; child = child->next)
+        if (child->pid)
+            kill(child->pid, SIGKILL);
 }

@@ -19,6 +19,7 @@
 #include "bench/sweep/sweep.h"
 #include "bench/topo/topo.h"
 #include "bench/words/words.h"
+#include "collective/weft_coll.h"
 #include "completion.h"
 #include "key.h"
 #include "run.h"
@@ -38,18 +39,12 @@ static const struct command {
     int (*run)(struct bench_options *options);
     int (*run_words)(int argc, char **argv); /* instead of `run`: reads its own options */
 } commands[] = {
-    {BENCH_MESH, bench_run, NULL},
-    {BENCH_PAIR, bench_run, NULL},
-    {BENCH_PEERS, bench_compare, NULL},
-    {BENCH_PROFILE, bench_run, NULL},
-    {BENCH_SWEEP, bench_sweep, NULL},
-    {BENCH_TOPO, bench_topo, NULL},
-    {BENCH_NIC, bench_nic, NULL},
-    {BENCH_CONFIG, show_config, NULL},
-    {BENCH_KEY, bench_key, NULL},
-    {BENCH_REPORT, bench_make_report, NULL},
-    {BENCH_RAW, NULL, bench_raw},
-    {BENCH_COMPLETION, bench_completion, NULL},
+    {BENCH_MESH, bench_run, NULL},      {BENCH_PAIR, bench_run, NULL},
+    {BENCH_PEERS, bench_compare, NULL}, {BENCH_PROFILE, bench_run, NULL},
+    {BENCH_SWEEP, bench_sweep, NULL},   {BENCH_TOPO, bench_topo, NULL},
+    {BENCH_NIC, bench_nic, NULL},       {BENCH_CONFIG, show_config, NULL},
+    {BENCH_KEY, bench_key, NULL},       {BENCH_REPORT, bench_make_report, NULL},
+    {BENCH_RAW, NULL, bench_raw},       {BENCH_COMPLETION, bench_completion, NULL},
 };
 
 #define COMMAND_COUNT ((int)(sizeof commands / sizeof commands[0]))
@@ -81,7 +76,8 @@ static int run_command(const struct command *command, int argc, char **argv)
 {
     struct bench_options options;
     struct wf_status status = {0};
-    int result = bench_options_init(&options, command->id, argc, argv, &status), exit_status = BENCH_PASSED;
+    int result = bench_options_init(&options, command->id, argc, argv, weft_group_launched() == 1, &status),
+        exit_status = BENCH_PASSED;
 
     if (result && options.config && command->id == BENCH_TOPO) {
         exit_status = bench_topo_refused(&options, &status);

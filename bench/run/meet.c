@@ -67,3 +67,50 @@ int bench_meet(struct bench_meeting *meeting, struct wf_status *status)
         meeting->prepared = true;
     return result;
 }
+
+/* --- many --- */
+
+/* node0 of --local: the others are told the port that the kernel chose. */
+static int start_all(struct bench_meeting *meeting, char *place, size_t room, struct wf_status *status)
+{
+    char address[280];
+    int port;
+
+    bench_listen_address(meeting->options, address, sizeof address);
+    int result = bench_link_listen(meeting->link, address, &port, status);
+    if (result)
+        return result;
+    snprintf(place, room, "127.0.0.1:%d", port);
+    return bench_child_start(meeting->child, meeting->options, port, status);
+}
+
+int bench_meet_team(struct bench_meeting *meeting, struct bench_team **team, struct wf_status *status)
+{
+    const struct bench_options *options = meeting->options;
+    struct weft_group_options who = {.rank = options->rank > 0 ? (uint32_t)options->rank : 0,
+                                     .size = options->rank >= 0 ? (uint32_t)options->nodes : 0,
+                                     .sessions = (uint32_t)wf_config_number(options->config, WF_SET_SESSIONS),
+                                     .rendezvous = options->rendezvous};
+    char place[40];
+    int result = bench_link_open(meeting->link, BENCH_OF_MANY, options->config, meeting->gpus, status);
+
+    if (result == 0 && options->place == BENCH_PLACE_LOCAL) {
+        meeting->prepared = true;
+        result = start_all(meeting, place, sizeof place, status);
+        who.size = (uint32_t)options->nodes;
+        who.rendezvous = place;
+    }
+    if (result)
+        return result;
+    meeting->link->gave_way = options->gave_way;
+    bench_ending_set_alone(meeting->ending, true);
+    bench_progress_begin(meeting->progress, "waiting for all nodes", meeting->link->connect_timeout_ms * WF_NS_PER_MS);
+    int64_t start = wf_clock_now(&wf_clock_monotonic);
+    result = bench_team_join(meeting->link, &who, team, status);
+    meeting->link->footprint.session_ns = wf_clock_now(&wf_clock_monotonic) - start;
+    bench_progress_wipe(meeting->progress);
+    bench_ending_set_alone(meeting->ending, false);
+    if (result == 0)
+        meeting->prepared = true;
+    return result;
+}

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "bench/machine/gpus.h"
 #include "bench/nodes/link.h"
+#include "bench/nodes/team.h"
 #include "bench/plan/options.h"
 #include "bench/words/progress.h"
 #include "ending.h"
@@ -29,6 +30,10 @@ struct bench_meeting {
 
 /* Opens the link, and waits until the other node is there. */
 int bench_meet(struct bench_meeting *meeting, struct wf_status *status);
+
+/* Opens the link, and waits until all nodes of a group are there; `*team` is to be left and freed, also after a
+ * failure. */
+int bench_meet_team(struct bench_meeting *meeting, struct bench_team **team, struct wf_status *status);
 
 /* "[ADDR:]PORT" of --listen; the setting `port` where it names none. */
 void bench_listen_address(const struct bench_options *options, char *address, size_t room);

@@ -151,6 +151,17 @@ int weft_group_connection(struct weft_group *group, uint32_t rank, int timeout_m
     return result == 1 ? 0 : result;
 }
 
+struct weft_peer *weft_group_peer(struct weft_group *group, uint32_t rank)
+{
+    if (!group || rank >= group->size)
+        return NULL;
+    pthread_mutex_lock(&group->lock);
+    const struct wf_coll_session *session = group->members[rank].session;
+    struct weft_peer *peer = session && session->wanted ? session->peer : NULL;
+    pthread_mutex_unlock(&group->lock);
+    return peer;
+}
+
 void weft_group_release(struct weft_group *group, uint32_t rank)
 {
     if (!group || rank >= group->size)

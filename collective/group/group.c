@@ -367,6 +367,12 @@ void weft_group_destroy(struct weft_group *group)
 
 /* --- what is known --- */
 
+int weft_group_launched(void)
+{
+    struct wf_meet_env env = wf_meet_environment();
+    return wf_meet_is_launched(&env);
+}
+
 uint32_t weft_group_rank(const struct weft_group *group)
 {
     return group ? group->rank : 0;

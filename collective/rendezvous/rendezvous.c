@@ -169,6 +169,18 @@ void wf_meet_fini(struct wf_meet *meet)
     meet->pmix = NULL;
 }
 
+bool wf_meet_is_launched(const struct wf_meet_env *env)
+{
+    static const char *const sizes[] = {"WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PMI_SIZE"};
+    struct weft_error ignored = {0};
+    uint32_t size;
+
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if (wf_meet_number(env, sizes[i], UINT32_MAX, &size, &ignored) == 1 && size > 1)
+            return true;
+    return wf_meet_get(env, "PMIX_NAMESPACE") != NULL;
+}
+
 /* --- the meeting --- */
 
 static const char *key_of(const struct wf_meet *meet, char key[KEY_BYTES])

@@ -73,4 +73,7 @@ int wf_meet_look(struct wf_meet *meet, int timeout_ms, char line[WF_MEET_LINE_BY
 
 void wf_meet_fini(struct wf_meet *meet);
 
+/* Whether a source may know this process as one of several. */
+bool wf_meet_is_launched(const struct wf_meet_env *env);
+
 #endif

@@ -108,6 +108,8 @@ enum wf_setting_id {
     WF_SET_CHECK_TIME_MS,
     WF_SET_MEMORY,
     WF_SET_PATTERN,
+    WF_SET_NODE_PAIRS,
+    WF_SET_SESSIONS,
     WF_SET_SCOPE,
     WF_SET_MODE,
     WF_SET_INFLIGHT,

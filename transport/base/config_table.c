@@ -233,9 +233,20 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
             .value = "MS"),
     [WF_SET_MEMORY] = CHOICE(BENCH, WHAT, MOVES | TOPO, "memory", "auto", "auto|host|cuda",
                              "Where the messages lie; auto takes GPU memory where it can be used, else host memory."),
-    [WF_SET_PATTERN] = CHOICE(BENCH, WHAT, MESH | SWEEP, "pattern", "mesh", "mesh|pairs|bidir|incast",
-                              "Which pairs send: every directed pair between the nodes, only equal numbers, each pair "
-                              "both ways at once, or all to one."),
+    [WF_SET_PATTERN] = CHOICE(
+        BENCH, WHAT, MESH | SWEEP, "pattern", "mesh", "mesh|pairs|bidir|incast|ring|alltoall|permutation|bisection",
+        "Which pairs send: every directed pair between the nodes, only equal numbers, each pair "
+        "both ways at once, all to one; or equal numbers from each node to the next one (ring), "
+        "to one that the seed says (permutation), or to and from the one in the other half of the "
+        "nodes (bisection); or every endpoint to every other one, those of its node too "
+        "(alltoall)."),
+    [WF_SET_NODE_PAIRS] = COUNT(BENCH, HOW, MESH, "node_pairs", "auto", "pairs", "auto", 4096,
+                                "Pairs of nodes that measure at a time when isolated; auto takes one where nodes share "
+                                "a machine, else as many as there can be with no node in two of them."),
+    [WF_SET_SESSIONS] =
+        INT(BENCH, NETWORK, MESH, "sessions", "0", "sessions", 0, 65536,
+            "Sessions with other nodes of a group that a node keeps open at a time, beside those of the "
+            "tree by which results travel; 0 means no limit."),
     [WF_SET_SCOPE] = CHOICE(BENCH, WHAT, MESH | SWEEP | PROFILE, "scope", "inter", "inter|intra|all",
                             "Which pairs there are: those between the nodes, those within each, or all."),
     [WF_SET_MODE] = CHOICE(
