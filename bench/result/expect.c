@@ -33,6 +33,9 @@ int bench_expect_ready(const struct bench_result *result, struct wf_status *stat
 
     if (code || share == 0)
         return code;
+    if (result->node_count > 2)
+        return wf_fail(status, -EINVAL, "--expect %.40s is about the line rate between two nodes: leave it out",
+                       wf_config_text(result->options->config, WF_SET_EXPECT));
     if (bench_line_unknown(result, why, sizeof why)[0])
         return wf_fail(status, -EINVAL, "--expect %.40s: %s: leave it out",
                        wf_config_text(result->options->config, WF_SET_EXPECT), why);
@@ -60,7 +63,8 @@ bool bench_expect_met(const struct bench_result *result, char *text, size_t room
     double share;
 
     text[0] = '\0';
-    if (bench_expect_read(result->options, &share, &ignored) == 0 && share > 0 && set && samples) {
+    if (bench_expect_read(result->options, &share, &ignored) == 0 && share > 0 && set && samples &&
+        result->node_count == 2) {
         used = (size_t)snprintf(text, room, "expected %.3g of the line rate:", share);
         for (int i = 0; i < 2 && used < room; i++) {
             double line = bench_line_rate(result, &bench_ways[i]);

@@ -97,7 +97,7 @@ static double own(const struct bench_result *result, const struct bench_set *set
 static bool find_rails(const struct bench_result *result, const struct bench_set *set, double *samples, char *text,
                        size_t room)
 {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && result->node_count == 2; i++) {
         double line = bench_line_rate(result, &bench_ways[i]);
         double rate = bench_way_rate(result, set, &bench_ways[i], samples);
         if (line <= 0 || rate < FULL_RAIL * line)
@@ -171,8 +171,9 @@ static void tell_seen(const struct bench_result *result, const struct bench_set 
         snprintf(text, room, "not known: it was measured for less than %.1f s", LEAST_S);
     else
         snprintf(text, room, "not seen: the processors were busy to %.0f %%%s", 100 * most,
-                 bench_line_rate(result, &bench_ways[0]) > 0 ? ", the rails were not full"
-                                                             : ", the rails' line rate is not known");
+                 result->node_count == 2 && bench_line_rate(result, &bench_ways[0]) > 0
+                     ? ", the rails were not full"
+                     : ", the rails' line rate is not known");
 }
 
 static bool one_in_flight(const struct bench_result *result, const struct bench_set *set)

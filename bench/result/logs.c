@@ -46,11 +46,22 @@ static void write_lines(const struct bench_result *result, uint32_t endpoint, FI
     }
 }
 
+const char *bench_log_role(const struct bench_result *result, char *role, size_t room)
+{
+    if (result->node_count > 2)
+        snprintf(role, room, "node%d", result->node);
+    else
+        snprintf(role, room, "%s", result->node == 0 ? "server" : "client");
+    return role;
+}
+
 int bench_result_logs(const struct bench_result *result, const char *folder, struct wf_status *status)
 {
-    const char *role = result->node == 0 ? "server" : "client";
+    char role[24];
     enum bench_memory memory = result->plan->nodes[result->node].memory;
     int code = bench_make_folder(folder, status);
+
+    bench_log_role(result, role, sizeof role);
 
     for (uint32_t endpoint = 0; code == 0 && endpoint < result->plan->endpoints; endpoint++) {
         char path[WF_VALUE_MAX + 96], name[32], cut[320];

@@ -11,4 +11,8 @@
 /* Writes them into `folder`, which is made where it is not there. */
 int bench_result_logs(const struct bench_result *result, const char *folder, struct wf_status *status);
 
+/* The word for this node in their names: "server" or "client"; "node3" where there are more than two. Returns `role`.
+ */
+const char *bench_log_role(const struct bench_result *result, char *role, size_t room);
+
 #endif

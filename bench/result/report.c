@@ -13,11 +13,14 @@
 #include "bench/words/words.h"
 #include "expect.h"
 #include "limit.h"
+#include "logs.h"
 #include "report_latency.h"
 #include "report_matrix.h"
 #include "report_odd.h"
 #include "report_ratio.h"
 #include "report_rows.h"
+
+#define NODES_SHOWN 8 /* of more, what is told of each one stands in the result files */
 
 static int64_t count_of(const json_t *rail, const char *name)
 {
@@ -34,38 +37,48 @@ static const char *emulation(const struct bench_result *result)
 
 static const char *caveat(const struct bench_result *result)
 {
-    return result->nearness == BENCH_LOOPBACK      ? ", loopback: says nothing about a network"
-           : result->nearness == BENCH_ONE_MACHINE ? ", both nodes on one machine"
-                                                   : "";
+    return result->nearness == BENCH_LOOPBACK ? ", loopback: says nothing about a network"
+           : result->nearness == BENCH_ONE_MACHINE
+               ? result->node_count > 2 ? ", all nodes on one machine" : ", both nodes on one machine"
+               : "";
 }
 
 static void print_nodes(const struct bench_result *result, int columns, FILE *out)
 {
-    for (int node = 0; node < result->node_count; node++) {
+    int last = result->node_count - 1, shown = result->node_count > NODES_SHOWN ? NODES_SHOWN : result->node_count;
+
+    for (int node = 0; node < shown; node++) {
         const json_t *host = result->host[node];
         if (!host)
             continue;
-        if (node == 1 && result->nearness == BENCH_LOOPBACK)
+        if (node == 1 && result->nearness == BENCH_LOOPBACK && last == 1)
             bench_wrapped(out, columns, 2, "node1: the same machine");
-        else
+        else if (node == 1 && result->nearness == BENCH_LOOPBACK)
+            bench_wrapped(out, columns, 2, "node1 to node%d: the same machine", last);
+        else if (result->nearness != BENCH_LOOPBACK || node == 0)
             bench_wrapped(out, columns, 2, "node%d: %s, %s, %" PRId64 " CPUs, engine %s", node,
                           bench_heard_text(host, "name"), bench_heard_text(host, "kernel"),
                           (int64_t)json_integer_value(json_object_get(host, "cpus")), bench_heard_text(host, "engine"));
     }
+    if (shown <= last && result->nearness != BENCH_LOOPBACK)
+        bench_wrapped(out, columns, 2, "node%d to node%d: see the result files", shown, last);
 }
 
 static void print_plan(const struct bench_result *result, int columns, FILE *out)
 {
     const struct bench_rail_names *rails = &result->rails[result->node];
     const struct bench_plan *plan = result->plan;
-    char memory[48], names[2048] = "";
+    char memory[48], nodes[24] = "", names[2048] = "";
     size_t used = 0;
+
+    if (result->node_count > 2)
+        snprintf(nodes, sizeof nodes, ", nodes: %d", result->node_count);
 
     for (int i = 0; i < rails->count && used < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s %s", i ? "," : "", rails->names[i]);
     /* Of node0 and node1 where they differ, as in a sample of source and destination. */
-    bench_wrapped(out, columns, 2, "memory: %s, endpoints: %u per node, pairs: %u, seed: %" PRIu64 ", rails:%s",
-                  bench_both_memories(plan->nodes[0].memory, plan->nodes[1].memory, memory, sizeof memory),
+    bench_wrapped(out, columns, 2, "memory: %s%s, endpoints: %u per node, pairs: %u, seed: %" PRIu64 ", rails:%s",
+                  bench_both_memories(plan->nodes[0].memory, plan->nodes[1].memory, memory, sizeof memory), nodes,
                   plan->endpoints, plan->pair_count, plan->seed, names);
 }
 
@@ -158,8 +171,8 @@ static void print_limits(const struct bench_result *result, int columns, FILE *o
             result->plan->backend_count > 1 ? ", " : "", bench_mode_name(set->mode),
             wf_format_size(set->size, size, sizeof size), bench_limit_text(result, set, samples, text, sizeof text));
         if (set->cpu_s_per_gb >= 0)
-            bench_wrapped(out, columns, 2, "processor time (%s, %s): %.2f s a GB, both nodes together",
-                          bench_mode_name(set->mode), size, set->cpu_s_per_gb);
+            bench_wrapped(out, columns, 2, "processor time (%s, %s): %.2f s a GB, %s nodes together",
+                          bench_mode_name(set->mode), size, set->cpu_s_per_gb, result->node_count > 2 ? "all" : "both");
     }
     free(samples);
 }
@@ -207,6 +220,8 @@ static void print_rails(const struct bench_result *result, FILE *out)
     const json_t *rail;
     size_t index;
 
+    if (result->node_count > NODES_SHOWN)
+        return;
     fputc('\n', out);
     bench_wrapped(out, bench_columns(out), 2, "what the rails carried, warm-up and verification included");
     bench_row_begin(&row, out);
@@ -224,7 +239,7 @@ static void print_line_share(const struct bench_result *result, int columns, FIL
     double *samples = calloc(result->sample_count + 1, sizeof *samples);
 
     for (int i = 0; samples && i < result->set_count; i++)
-        for (int way = 0; way < 2; way++) {
+        for (int way = 0; way < 2 && result->node_count == 2; way++) {
             const struct bench_set *set = &result->sets[i];
             double line = bench_line_rate(result, &bench_ways[way]);
             double rate = bench_way_rate(result, set, &bench_ways[way], samples);
@@ -297,7 +312,8 @@ static void print_failures(const struct bench_result *result, FILE *out)
         return;
     print_failures_head(out);
     for (int node = 0; node < result->node_count; node++)
-        json_array_foreach(result->rail_totals[node], index, rail) print_rail(rail, out);
+        json_array_foreach(result->rail_totals[node], index,
+                           rail) if (result->node_count <= NODES_SHOWN || has_suffered(rail)) print_rail(rail, out);
 }
 
 /* Adds to `text`; returns how long it is then. */
@@ -387,6 +403,7 @@ static void print_places(const struct bench_result *result, FILE *out)
     static const enum wf_setting_id files[] = {WF_SET_OUT, WF_SET_JSON, WF_SET_CSV, WF_SET_JSON_STREAM};
     const struct wf_config *config = result->options->config;
     const char *logs = wf_config_text(config, WF_SET_LOG_DIR), *before = "results: ";
+    char role[24];
 
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         const char *path = wf_config_text(config, files[i]);
@@ -397,7 +414,7 @@ static void print_places(const struct bench_result *result, FILE *out)
     }
     if (logs[0] && result->options->command == BENCH_MESH && result->sample_count) {
         fprintf(out, "%slogs: %s/fullmesh_%s_gpu*_%s.log", before[0] == ',' ? "\n" : "", logs,
-                result->node == 0 ? "server" : "client", result->stamp);
+                bench_log_role(result, role, sizeof role), result->stamp);
         before = ", ";
     }
     if (before[0] == ',')
@@ -413,7 +430,8 @@ void bench_report(struct bench_result *result, FILE *out)
     if (!result->plan->latency) {
         if (result->options->command == BENCH_MESH) {
             bench_report_matrices(result, out);
-            bench_report_odd(result, out);
+            if (result->node_count == 2)
+                bench_report_odd(result, out);
         }
         print_limits(result, columns, out);
     }

@@ -29,6 +29,10 @@ static void print_title(const struct bench_result *result, enum bench_mode mode,
     fputc('\n', out);
     if (plan->pair_count == 1)
         bench_wrapped(out, columns, 2, "one pair: GB/s over its messages");
+    else if (result->node_count > 2 && mode == BENCH_ISOLATED)
+        bench_wrapped(out, columns, 2, "isolated: %s, a pair at a time%s: GB/s of the pairs from their median times",
+                      result->at_once == 1 ? "two nodes at a time" : "each node with one other at a time",
+                      plan->group > 1 ? ", both ways at once" : "");
     else if (mode == BENCH_LOADED)
         bench_wrapped(
             out, columns, 2,
@@ -134,7 +138,7 @@ static void print_row(const struct bench_result *result, const struct bench_set 
     bench_row_begin(&row, out);
     bench_row_put(&row, 7, "%s", wf_format_size(set->size, text, sizeof text));
     bench_row_put(&row, 8, "%u%s", spread->iters, spread->iters < FEW ? "*" : " ");
-    bench_row_put(&row, 4, "%d>%d", way->src_node, way->dst_node);
+    bench_row_put(&row, 4, "%s", bench_way_text(way, text, sizeof text));
     if (is_several(result))
         bench_row_put(&row, -8, " %-7.*s", (int)strcspn(set->backend->name, " "), set->backend->name);
     put_rate(one_time ? -1 : spread->min, 7, &row);
@@ -258,20 +262,22 @@ void bench_report_set(const struct bench_result *result, const struct bench_set 
                       FILE *out)
 {
     double *room = calloc(result->sample_count + 1, sizeof *room);
+    int count;
+    const struct bench_way *ways = bench_ways_of(result, &count);
 
     if (!before || before->mode != set->mode)
         print_head(result, set->mode, out);
-    for (int i = 0; room && i < BENCH_WAYS; i++) {
+    for (int i = 0; room && i < count; i++) {
         struct bench_spread spread;
         struct bench_groups groups;
-        bench_spread_of(result, set, &bench_ways[i], room, &spread);
+        bench_spread_of(result, set, &ways[i], room, &spread);
         if (spread.pairs == 0)
             continue;
-        print_row(result, set, &bench_ways[i], &spread, out);
+        print_row(result, set, &ways[i], &spread, out);
         /* Rates of small messages are a matter of turns at the processor. */
-        if (!spread.by_message && !spread.counted && spread.median >= 0 &&
-            bench_groups_find(room, bench_way_rates(result, set, &bench_ways[i], room), &groups))
-            print_groups(result, set, &bench_ways[i], &groups, out);
+        if (result->node_count == 2 && !spread.by_message && !spread.counted && spread.median >= 0 &&
+            bench_groups_find(room, bench_way_rates(result, set, &ways[i], room), &groups))
+            print_groups(result, set, &ways[i], &groups, out);
     }
     free(room);
 }

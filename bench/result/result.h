@@ -57,6 +57,7 @@ struct bench_result {
     const struct bench_plan *plan; /* NULL until there is one */
     int node;
     int node_count;
+    uint32_t at_once; /* node pairs of many nodes that were measured at a time when isolated; 0: all that can be */
     char started[32]; /* ISO 8601, UTC */
     char stamp[32];   /* for file names: the same on all nodes */
     /* By node: */

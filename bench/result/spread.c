@@ -1,6 +1,7 @@
 #include "spread.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,24 @@
 #define GROUPS_SHARE 0.9 /* of the variance that lies between the groups; of an even spread it is 0.75 */
 
 const struct bench_way bench_ways[BENCH_WAYS] = {{0, 1}, {1, 0}, {0, 0}, {1, 1}};
+
+const struct bench_way *bench_ways_of(const struct bench_result *result, int *count)
+{
+    static const struct bench_way of_many[] = {{BENCH_ANY_TWO, BENCH_ANY_TWO}, {BENCH_ANY_ONE, BENCH_ANY_ONE}};
+    bool two = result->node_count <= 2;
+
+    *count = two ? BENCH_WAYS : (int)(sizeof of_many / sizeof of_many[0]);
+    return two ? bench_ways : of_many;
+}
+
+const char *bench_way_text(const struct bench_way *way, char *text, size_t room)
+{
+    if (way->src_node >= 0)
+        snprintf(text, room, "%d>%d", way->src_node, way->dst_node);
+    else
+        snprintf(text, room, "%s", way->src_node == BENCH_ANY_TWO ? "all" : "own");
+    return text;
+}
 
 bool bench_plan_has_way(const struct bench_plan *plan, const struct bench_way *way)
 {

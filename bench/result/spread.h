@@ -10,18 +10,30 @@
 
 #include "result.h"
 
-/* From the endpoints of one node to those of another, or the same. */
+/* From the endpoints of one node to those of another, or the same; of more than two nodes, between any two, or within
+ * any. */
 struct bench_way {
-    int src_node, dst_node;
+    int src_node, dst_node; /* both BENCH_ANY_TWO, or both BENCH_ANY_ONE */
 };
+
+#define BENCH_ANY_TWO (-1)
+#define BENCH_ANY_ONE (-2)
 
 #define BENCH_WAYS 4
 extern const struct bench_way bench_ways[BENCH_WAYS];
 
 static inline bool bench_pair_goes(const struct bench_pair *pair, const struct bench_way *way)
 {
+    if (way->src_node < 0)
+        return (pair->src_node == pair->dst_node) == (way->src_node == BENCH_ANY_ONE);
     return pair->src_node == way->src_node && pair->dst_node == way->dst_node;
 }
+
+/* The ways that lines are about: of two nodes each, of more all together. `*count`: how many. */
+const struct bench_way *bench_ways_of(const struct bench_result *result, int *count);
+
+/* "0>1"; "all", "own". */
+const char *bench_way_text(const struct bench_way *way, char *text, size_t room);
 
 /* Whether the plan has pairs that go this way. */
 bool bench_plan_has_way(const struct bench_plan *plan, const struct bench_way *way);

@@ -206,6 +206,7 @@ int bench_run_agree(struct bench_run *run, struct wf_status *status)
     /* What the other node wants measured may take more room than what was planned here. */
     if (result == 0 && run->options->place == BENCH_PLACE_LISTEN)
         result = bench_files_prepare(run->options, &run->plan, &run->made_out, status);
+    run->result.at_once = run->at_once;
     bench_control_expect_within(run->control, -1);
     run->bed.copied_up_to = agreement.eager;
     if (result == 0 && (result = bench_expect_ready(&run->result, status)) != 0)

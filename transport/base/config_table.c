@@ -235,18 +235,19 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                              "Where the messages lie; auto takes GPU memory where it can be used, else host memory."),
     [WF_SET_PATTERN] = CHOICE(
         BENCH, WHAT, MESH | SWEEP, "pattern", "mesh", "mesh|pairs|bidir|incast|ring|alltoall|permutation|bisection",
-        "Which pairs send: every directed pair between the nodes, only equal numbers, each pair "
-        "both ways at once, all to one; or equal numbers from each node to the next one (ring), "
-        "to one that the seed says (permutation), or to and from the one in the other half of the "
-        "nodes (bisection); or every endpoint to every other one, those of its node too "
-        "(alltoall)."),
-    [WF_SET_NODE_PAIRS] = COUNT(BENCH, HOW, MESH, "node_pairs", "auto", "pairs", "auto", 4096,
-                                "Pairs of nodes that measure at a time when isolated; auto takes one where nodes share "
-                                "a machine, else as many as there can be with no node in two of them."),
-    [WF_SET_SESSIONS] =
-        INT(BENCH, NETWORK, MESH, "sessions", "0", "sessions", 0, 65536,
-            "Sessions with other nodes of a group that a node keeps open at a time, beside those of the "
-            "tree by which results travel; 0 means no limit."),
+        "Which pairs send: every pair of two nodes, or fewer of them.",
+        .more =
+            "Mesh: every directed pair between nodes; pairs: equal numbers; bidir: each pair both ways at once; "
+            "incast: "
+            "all to one; alltoall: also those within a node. Equal numbers also with ring: to the next node; "
+            "permutation: to one other node, by the seed; bisection: with the node of that place in the other half."),
+    [WF_SET_NODE_PAIRS] =
+        COUNT(BENCH, HOW, MESH, "node_pairs", "auto", "pairs", "auto", 4096,
+              "Pairs of nodes that measure at a time when isolated.",
+              .more = "Auto takes one where nodes share a machine, else as many as there can be with no node in two."),
+    [WF_SET_SESSIONS] = INT(BENCH, NETWORK, MESH, "sessions", "0", "sessions", 0, 65536,
+                            "Sessions with other nodes that a node of many keeps open at a time; 0 means no limit.",
+                            .more = "Those with its parent and children, by which results travel, do not count."),
     [WF_SET_SCOPE] = CHOICE(BENCH, WHAT, MESH | SWEEP | PROFILE, "scope", "inter", "inter|intra|all",
                             "Which pairs there are: those between the nodes, those within each, or all."),
     [WF_SET_MODE] = CHOICE(
