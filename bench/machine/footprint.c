@@ -32,9 +32,11 @@ static json_t *open_descriptors(void)
 
 json_t *bench_footprint_to_json(const struct bench_footprint *footprint)
 {
+    json_t *sessions = footprint->sessions ? json_integer(footprint->sessions) : json_null();
+
     /* Not getrusage(): its largest size outlives exec, so node1 of --local would inherit that of node0. */
-    return json_pack("{s:o, s:o, s:o, s:I, s:o, s:o}", "session_s", seconds(footprint->session_ns), "connect_s",
+    return json_pack("{s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "session_s", seconds(footprint->session_ns), "connect_s",
                      seconds(footprint->pairs_ns), "max_rss_bytes", own_number("VmHWM:", 1024), "buffer_bytes",
                      (json_int_t)footprint->buffer_bytes, "descriptors", open_descriptors(), "threads",
-                     own_number("Threads:", 1));
+                     own_number("Threads:", 1), "sessions", sessions);
 }

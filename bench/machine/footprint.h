@@ -13,6 +13,7 @@
 struct bench_footprint {
     _Atomic int64_t session_ns;    /* from calling the other node to the control connection; 0: it called us */
     _Atomic int64_t pairs_ns;      /* opening the connections of all pairs, all backends together */
+    _Atomic uint32_t sessions;     /* of a node of many, with others when everything was measured; 0: not known */
     _Atomic uint64_t buffer_bytes; /* messages and landings: the benchmark's own memory, resident from the start */
 };
 

@@ -306,6 +306,11 @@ int bench_team_size(const struct bench_team *team)
     return team->size;
 }
 
+uint32_t bench_team_sessions(const struct bench_team *team)
+{
+    return weft_group_sessions(team->group);
+}
+
 const char *bench_team_source(const struct bench_team *team)
 {
     return weft_group_source(team->group);

@@ -27,6 +27,8 @@ void bench_team_leave(struct bench_team *team);
 void bench_team_free(struct bench_team *team);
 
 int bench_team_size(const struct bench_team *team);
+/* Sessions with other nodes now. */
+uint32_t bench_team_sessions(const struct bench_team *team);
 /* In one line, how this node was found; and who was refused while the team came together, "": nobody. */
 const char *bench_team_source(const struct bench_team *team);
 const char *bench_team_refused(const struct bench_team *team);

@@ -185,7 +185,7 @@ static void keep(json_t **place, const json_t *totals, const char *name)
 static void keep_footprint(json_t *host, const json_t *footprint)
 {
     static const char *const names[] = {"session_s",    "connect_s",   "max_rss_bytes",
-                                        "buffer_bytes", "descriptors", "threads"};
+                                        "buffer_bytes", "descriptors", "threads", "sessions"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (json_object_get(footprint, names[i]))

@@ -361,6 +361,7 @@ int bench_team_finish(struct bench_bed *bed, struct bench_team *team, struct ben
     const struct bench_gathering gathering = {tell, take, &tour};
     json_t *verdict = NULL;
 
+    link->footprint.sessions = bench_team_sessions(team);
     if (link->gpus.count)
         link->gpu_states = bench_gpu_states(&link->gpus, bed->plan->endpoints);
     json_t *totals = bench_totals(link);
