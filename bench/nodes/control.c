@@ -1,4 +1,4 @@
-#include "control.h"
+#include "control_parts.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -16,50 +16,9 @@
 #include "bench/words/words.h"
 
 #define SLICE_MS 50
-#define ABORT_TEXT 240
 #define WITHDRAW_MS 1000
-#define NOTICE_BYTES 160
 #define FAILED_LOOKS 50 /* of 10 ms: what is wrong with one of many nodes may be noticed before its cause is */
 #define ORIGIN_SHIFT 16 /* of a farewell's signal: above it, the number of the node that gave up first, plus one */
-#define WORD_VALUES 10
-#define CLOCK_MOST_NS (INT64_MAX / 4)      /* a clock shows less: differences of two of them fit */
-#define ANSWER_SLACK_NS (1 * WF_NS_PER_MS) /* clocks of one speed differ by less within a round trip */
-
-enum tag { TAG_WORD = 1, TAG_TEXT = 2, TAG_ABORT = 3 };
-
-/* A small message: little-endian. */
-struct word {
-    uint64_t number; /* counts the words of this direction from 1 */
-    uint64_t values[WORD_VALUES];
-};
-
-struct farewell {
-    uint32_t exit_status;
-    uint32_t signal; /* that came; 0: none. Above it, whose reason is passed on: ORIGIN_SHIFT */
-    char reason[ABORT_TEXT];
-};
-
-struct bench_control {
-    const struct bench_control_ops *ops; /* NULL: the rest is in use */
-    void *context;
-    struct weft_connection *connection;
-    const struct weft_peer *peer;
-    int node, other;
-    bool of_many;                       /* `other` is one of several */
-    struct weft_request *abort_request; /* posted from the first moment on; NULL once it has ended */
-    struct weft_request *abort_send;
-    struct farewell heard, said;
-    bool aborted;        /* the other node gave up */
-    atomic_flag gave_up; /* this one did: whoever sets it writes `said` */
-    int64_t expected_ns; /* when the other node must have spoken; WF_NEVER */
-    int timeout_ms;      /* what that came from */
-    uint64_t words_sent, words_taken;
-    char *text; /* BENCH_TEXT_MAX bytes */
-    char notice[NOTICE_BYTES];
-    struct weft_request *notice_send; /* NULL: none is under way */
-    bench_control_look *look;
-    void *look_context;
-};
 
 int bench_control_create(struct weft_connection *connection, const struct weft_peer *peer, int node,
                          struct bench_control **out, struct wf_status *status)
@@ -241,8 +200,7 @@ static int check_time(const struct bench_control *control, struct wf_status *sta
                    control->other, weft_peer_name(control->peer), control->timeout_ms / 1000);
 }
 
-/* The memory of a request must be free again before the caller goes on. */
-static void withdraw(struct weft_request *request)
+void bench_control_withdraw(struct weft_request *request)
 {
     struct weft_completion completion;
 
@@ -250,16 +208,15 @@ static void withdraw(struct weft_request *request)
     weft_wait(request, WITHDRAW_MS, &completion);
 }
 
-/* Waits for one request, watching for interruptions and the other node's farewell. */
-static int finish(struct bench_control *control, struct weft_request *request, struct weft_completion *completion,
-                  struct wf_status *status)
+int bench_control_finish(struct bench_control *control, struct weft_request *request,
+                         struct weft_completion *completion, struct wf_status *status)
 {
     while (weft_wait(request, SLICE_MS, completion) == -ETIMEDOUT) {
         int result = bench_control_check(control, status);
         if (result == 0)
             result = check_time(control, status);
         if (result) {
-            withdraw(request);
+            bench_control_withdraw(request);
             return result;
         }
     }
@@ -271,110 +228,36 @@ static int post_failed(struct bench_control *control, int result, struct wf_stat
     return bench_control_failed(control, result, wf_strerror(result), status);
 }
 
-static int send_all(struct bench_control *control, const void *bytes, size_t length, uint64_t tag,
-                    struct wf_status *status)
+int bench_control_send(struct bench_control *control, const void *bytes, size_t length, uint64_t tag,
+                       struct wf_status *status)
 {
     struct weft_completion completion;
     struct weft_request *request;
     int result = weft_send(control->connection, bytes, length, tag, NULL, &request);
 
-    return result ? post_failed(control, result, status) : finish(control, request, &completion, status);
+    return result ? post_failed(control, result, status) : bench_control_finish(control, request, &completion, status);
 }
 
-static int post_take(struct bench_control *control, void *bytes, size_t room, uint64_t tag,
-                     struct weft_request **request, struct wf_status *status)
+int bench_control_post(struct bench_control *control, void *bytes, size_t room, uint64_t tag,
+                       struct weft_request **request, struct wf_status *status)
 {
     int result = weft_recv(control->connection, bytes, room, tag, NULL, request);
 
     return result ? post_failed(control, result, status) : 0;
 }
 
-static int take(struct bench_control *control, void *bytes, size_t room, uint64_t tag, size_t *length,
-                struct wf_status *status)
+int bench_control_take(struct bench_control *control, void *bytes, size_t room, uint64_t tag, size_t *length,
+                       struct wf_status *status)
 {
     struct weft_completion completion;
     struct weft_request *request;
-    int result = post_take(control, bytes, room, tag, &request, status);
+    int result = bench_control_post(control, bytes, room, tag, &request, status);
 
     if (result == 0)
-        result = finish(control, request, &completion, status);
+        result = bench_control_finish(control, request, &completion, status);
     if (result == 0)
         *length = completion.bytes;
     return result;
-}
-
-static int send_values(struct bench_control *control, const uint64_t *values, size_t count, struct wf_status *status)
-{
-    struct word word = {.number = htole64(++control->words_sent)};
-
-    for (size_t i = 0; i < count; i++)
-        word.values[i] = htole64(values[i]);
-    return send_all(control, &word, sizeof word, TAG_WORD, status);
-}
-
-static int send_word(struct bench_control *control, const struct bench_news *news, struct wf_status *status)
-{
-    const struct bench_news none = {0};
-
-    if (!news)
-        news = &none;
-    const uint64_t values[] = {
-        news->cpu_ns,       news->retransmits, news->elapsed_ns,          news->wrong_bytes,   news->failures,
-        news->resent_bytes, news->page_faults, news->background_messages, news->background_ns, news->verified_bytes,
-    };
-    return send_values(control, values, sizeof values / sizeof values[0], status);
-}
-
-/* What a word says, once it has come. */
-static int read_values(struct bench_control *control, const struct word *word, size_t length,
-                       uint64_t values[WORD_VALUES], struct wf_status *status)
-{
-    control->words_taken++;
-    if (length != sizeof *word || le64toh(word->number) != control->words_taken)
-        return wf_fail(status, -EPROTO, "the nodes are out of step (word %" PRIu64 "): use the same build on both",
-                       control->words_taken);
-    for (int i = 0; i < WORD_VALUES; i++)
-        values[i] = le64toh(word->values[i]);
-    return 0;
-}
-
-static int read_word(struct bench_control *control, const struct word *word, size_t length, struct bench_news *news,
-                     struct wf_status *status)
-{
-    uint64_t values[WORD_VALUES];
-    int result = read_values(control, word, length, values, status);
-
-    if (result)
-        return result;
-    *news = (struct bench_news){
-        .cpu_ns = values[0],
-        .retransmits = values[1],
-        .elapsed_ns = values[2],
-        .wrong_bytes = values[3],
-        .failures = values[4],
-        .resent_bytes = values[5],
-        .page_faults = values[6],
-        .background_messages = values[7],
-        .background_ns = values[8],
-        .verified_bytes = values[9],
-    };
-    return 0;
-}
-
-static int take_values(struct bench_control *control, uint64_t values[WORD_VALUES], struct wf_status *status)
-{
-    struct word word;
-    size_t length = 0;
-    int result = take(control, &word, sizeof word, TAG_WORD, &length, status);
-
-    return result ? result : read_values(control, &word, length, values, status);
-}
-
-static int take_word(struct bench_control *control, struct wf_status *status)
-{
-    uint64_t values[WORD_VALUES];
-
-    return take_values(control, values, status);
 }
 
 int bench_control_say(struct bench_control *control, const json_t *text, struct wf_status *status)
@@ -383,7 +266,7 @@ int bench_control_say(struct bench_control *control, const json_t *text, struct 
 
     if (length == 0 || length > BENCH_TEXT_MAX)
         return wf_fail(status, -EMSGSIZE, "a control message of %zu bytes is longer than %u", length, BENCH_TEXT_MAX);
-    return send_all(control, control->text, length, TAG_TEXT, status);
+    return bench_control_send(control, control->text, length, TAG_TEXT, status);
 }
 
 int bench_control_notify(struct bench_control *control, const json_t *text)
@@ -402,7 +285,7 @@ int bench_control_notify(struct bench_control *control, const json_t *text)
 void bench_control_close(struct bench_control *control)
 {
     if (control && control->abort_request)
-        withdraw(control->abort_request);
+        bench_control_withdraw(control->abort_request);
     bench_control_destroy(control);
 }
 
@@ -426,7 +309,7 @@ void bench_control_collect(struct bench_control *control)
 int bench_control_hear(struct bench_control *control, json_t **out, struct wf_status *status)
 {
     size_t length = 0;
-    int result = take(control, control->text, BENCH_TEXT_MAX, TAG_TEXT, &length, status);
+    int result = bench_control_take(control, control->text, BENCH_TEXT_MAX, TAG_TEXT, &length, status);
 
     if (result)
         return result;
@@ -437,132 +320,4 @@ int bench_control_hear(struct bench_control *control, json_t **out, struct wf_st
                        "both");
     *out = text;
     return 0;
-}
-
-int bench_control_start(struct bench_control *control, bool leader, int64_t *start_ns, struct wf_status *status)
-{
-    int64_t start;
-    int result;
-
-    if (control->ops)
-        return control->ops->start(control->context, start_ns, status);
-    if (leader) {
-        result = take_word(control, status);
-        start = wf_clock_now(&wf_clock_monotonic);
-        if (result == 0)
-            result = send_word(control, NULL, status);
-        if (result == 0)
-            result = take_word(control, status);
-    } else {
-        result = send_word(control, NULL, status);
-        if (result == 0)
-            result = take_word(control, status);
-        start = wf_clock_now(&wf_clock_monotonic);
-        if (result == 0)
-            result = send_word(control, NULL, status);
-    }
-    if (result == 0)
-        *start_ns = start;
-    return result;
-}
-
-int bench_control_tell(struct bench_control *control, const struct bench_news *mine, struct wf_status *status)
-{
-    return send_word(control, mine, status);
-}
-
-int bench_control_learn(struct bench_control *control, struct bench_news *theirs, struct wf_status *status)
-{
-    struct word word;
-    size_t length = 0;
-    int result = take(control, &word, sizeof word, TAG_WORD, &length, status);
-
-    return result ? result : read_word(control, &word, length, theirs, status);
-}
-
-int bench_control_swap(struct bench_control *control, const struct bench_news *mine, struct bench_news *theirs,
-                       struct wf_status *status)
-{
-    struct weft_completion completion;
-    struct weft_request *request;
-    struct word word;
-
-    if (control->ops)
-        return control->ops->swap(control->context, mine, theirs, status);
-    /* Both nodes speak at once: a send may wait for the other side's receive, so that one stands first. */
-    int result = post_take(control, &word, sizeof word, TAG_WORD, &request, status);
-
-    if (result)
-        return result;
-    result = send_word(control, mine, status);
-    if (result) {
-        withdraw(request);
-        return result;
-    }
-    result = finish(control, request, &completion, status);
-    return result ? result : read_word(control, &word, completion.bytes, theirs, status);
-}
-
-static int64_t raw_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-    return (int64_t)now.tv_sec * WF_NS_PER_S + now.tv_nsec;
-}
-
-static int answer_clocks(struct bench_control *control, struct wf_status *status)
-{
-    int result = take_word(control, status);
-    int64_t heard = wf_clock_now(&wf_clock_monotonic), raw = raw_now();
-    const uint64_t values[] = {(uint64_t)heard, (uint64_t)raw, (uint64_t)wf_clock_now(&wf_clock_monotonic)};
-
-    return result ? result : send_values(control, values, 3, status);
-}
-
-int bench_control_read_clocks(struct bench_control *control, struct bench_clock_reading *reading,
-                              struct wf_status *status)
-{
-    uint64_t theirs[WORD_VALUES];
-
-    if (control->node == 1)
-        return answer_clocks(control, status);
-    int64_t before = wf_clock_now(&wf_clock_monotonic), raw = raw_now(), asked = wf_clock_now(&wf_clock_monotonic);
-    int result = send_values(control, NULL, 0, status);
-    if (result == 0)
-        result = take_values(control, theirs, status);
-    int64_t back = wf_clock_now(&wf_clock_monotonic);
-    if (result)
-        return result;
-    if (theirs[0] > theirs[2] || theirs[2] > CLOCK_MOST_NS || theirs[1] > CLOCK_MOST_NS ||
-        (int64_t)(theirs[2] - theirs[0]) > back - asked + ANSWER_SLACK_NS)
-        return wf_fail(status, -EPROTO, "the other node's clock shows what no clock can: use the same build on both");
-    *reading = (struct bench_clock_reading){
-        .asked_ns = asked,
-        .back_ns = back,
-        .heard_ns = (int64_t)theirs[0],
-        .answered_ns = (int64_t)theirs[2],
-        .raw_ns = {raw, (int64_t)theirs[1]},
-        .at_ns = {before + (asked - before) / 2, (int64_t)(theirs[0] + (theirs[2] - theirs[0]) / 2)},
-        .gap_ns = {asked - before, (int64_t)(theirs[2] - theirs[0])},
-    };
-    return 0;
-}
-
-static uint64_t larger(uint64_t one, uint64_t other)
-{
-    return one > other ? one : other;
-}
-
-void bench_news_join(const struct bench_news *one, const struct bench_news *other, struct bench_news *both)
-{
-    memset(both, 0, sizeof *both);
-    both->cpu_ns = one->cpu_ns + other->cpu_ns;
-    both->retransmits = one->retransmits + other->retransmits;
-    both->elapsed_ns = larger(one->elapsed_ns, other->elapsed_ns);
-    both->wrong_bytes = one->wrong_bytes + other->wrong_bytes;
-    both->verified_bytes = one->verified_bytes + other->verified_bytes;
-    both->failures = larger(one->failures, other->failures);
-    both->resent_bytes = one->resent_bytes + other->resent_bytes;
-    both->page_faults = one->page_faults + other->page_faults;
 }

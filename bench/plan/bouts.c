@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schedule.h"
+#include "pairs.h"
 
 /* Owner: bench_plan_bouts(). */
 struct draw {

@@ -9,6 +9,7 @@
 
 #include "bench/words/words.h"
 #include "option_table.h"
+#include "place.h"
 
 /* The command line as it is read. */
 struct cursor {
@@ -80,22 +81,6 @@ static int set_by_pair(struct bench_options *options, const char *option, const 
     return offer_setting(options, (enum wf_setting_id)id, equals + 1, origin, status);
 }
 
-static int set_place(struct bench_options *options, enum bench_place place, const char *address,
-                     struct wf_status *status)
-{
-    if (options->place != BENCH_PLACE_NONE && options->place != place)
-        return wf_fail(status, -EINVAL, "--listen, --connect and --local exclude each other: name one");
-    if (address && options->place == place && options->address[0] && strcmp(options->address, address) != 0)
-        return wf_fail(status, -EINVAL,
-                       "two addresses, '%.60s' and '%.60s': name one; the rails are found by themselves",
-                       options->address, address);
-    if (address && strlen(address) >= sizeof options->address)
-        return wf_fail(status, -EINVAL, "the address '%.40s...' is too long", address);
-    options->place = place;
-    bench_copy_text(options->address, sizeof options->address, address ? address : "");
-    return 0;
-}
-
 static int set_queues(struct bench_options *options, const char *text, struct wf_status *status)
 {
     char *end;
@@ -104,19 +89,6 @@ static int set_queues(struct bench_options *options, const char *text, struct wf
     if (text[0] < '0' || text[0] > '9' || *end || number < 1 || number > BENCH_QUEUES_MAX)
         return wf_fail(status, -EINVAL, "--queues '%.40s': must be a number from 1 to %d", text, BENCH_QUEUES_MAX);
     options->queues = (int)number;
-    return 0;
-}
-
-/* A count or number of nodes. */
-static int set_number(const char *option, const char *text, int least, int *number, struct wf_status *status)
-{
-    char *end;
-    long value = strtol(text, &end, 10);
-
-    if (text[0] < '0' || text[0] > '9' || *end || value < least || value > BENCH_NODES_MOST)
-        return wf_fail(status, -EINVAL, "--%s '%.40s': must be a number from %d to %d", option, text, least,
-                       BENCH_NODES_MOST);
-    *number = (int)value;
     return 0;
 }
 
@@ -158,15 +130,15 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
         *(const char **)((char *)options + texts[id]) = value;
     switch (id) {
     case OPT_LISTEN:
-        return set_place(options, BENCH_PLACE_LISTEN, value, status);
+        return bench_place_set(options, BENCH_PLACE_LISTEN, value, status);
     case OPT_CONNECT:
-        return set_place(options, BENCH_PLACE_CONNECT, value, status);
+        return bench_place_set(options, BENCH_PLACE_CONNECT, value, status);
     case OPT_LOCAL:
-        return set_place(options, BENCH_PLACE_LOCAL, NULL, status);
+        return bench_place_set(options, BENCH_PLACE_LOCAL, NULL, status);
     case OPT_NODES:
-        return set_number("nodes", value, 1, &options->nodes, status);
+        return bench_place_number("nodes", value, 1, &options->nodes, status);
     case OPT_RANK:
-        return set_number("rank", value, 0, &options->rank, status);
+        return bench_place_number("rank", value, 0, &options->rank, status);
     case OPT_SET:
         return set_by_pair(options, "set", value, WF_ORIGIN_COMMAND, status);
     case OPT_PRESET:
@@ -430,31 +402,6 @@ static int profile_defaults(struct bench_options *options, struct wf_status *sta
     return result;
 }
 
-/* Which of a group of nodes this is, as far as options say it. */
-static int place_in_group(struct bench_options *options, bool launched, struct wf_status *status)
-{
-    bool said = options->nodes || options->rank >= 0 || options->rendezvous;
-
-    if (said && (options->place == BENCH_PLACE_LISTEN || options->place == BENCH_PLACE_CONNECT))
-        return wf_fail(status, -EINVAL,
-                       "--nodes, --rank and --rendezvous are for nodes that meet as a group: leave out --%s",
-                       options->place == BENCH_PLACE_LISTEN ? "listen" : "connect");
-    if (options->place == BENCH_PLACE_LOCAL) {
-        if (options->rank >= 0 || options->rendezvous)
-            return wf_fail(status, -EINVAL, "--local starts all nodes here: leave out --%s",
-                           options->rank >= 0 ? "rank" : "rendezvous");
-        if (options->nodes == 1)
-            return wf_fail(status, -EINVAL, "--nodes 1: a mesh has 2 nodes at least");
-        return 0;
-    }
-    if (options->rank >= 0 && options->rank >= options->nodes)
-        return wf_fail(status, -EINVAL, "--rank %d of --nodes %d: ranks go from 0 to one less than the nodes",
-                       options->rank, options->nodes);
-    if (said || (launched && options->place == BENCH_PLACE_NONE && options->command == BENCH_MESH))
-        options->place = BENCH_PLACE_GROUP;
-    return 0;
-}
-
 int bench_options_init(struct bench_options *options, enum bench_command command, int argc, char **argv, bool launched,
                        struct wf_status *status)
 {
@@ -480,7 +427,7 @@ int bench_options_init(struct bench_options *options, enum bench_command command
     if (result == 0 && command == BENCH_PROFILE)
         result = profile_defaults(options, status);
     if (result == 0 && !options->help && !options->version)
-        result = place_in_group(options, launched, status);
+        result = bench_place_check(options, launched, status);
     if (result == 0 && !options->help && !options->version && needs_other_node(command) &&
         options->place == BENCH_PLACE_NONE)
         result = wf_fail(status, -EINVAL,

@@ -1,5 +1,5 @@
 /* The pairs of a plan: which there are by pattern and scope, and their order. */
-#include "schedule.h"
+#include "pairs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "bench/words/random.h"
 #include "bench/words/words.h"
+#include "pairs.h"
 
 #define DEFAULT_ENDPOINTS 8
 #define AUTO_LEAST 8        /* iterations of a pair: fewer have no median worth the name */

@@ -105,20 +105,6 @@ void bench_plan_fini(struct bench_plan *plan);
 /* What is known of a node's memory before the nodes meet, or once they have: the plan says host at first. */
 void bench_plan_set_memory(struct bench_plan *plan, int node, enum bench_memory memory, uint32_t gpus);
 
-/* Part of bench_plan_init(): fills in pairs, pattern and group, for endpoints and seed already set. In pairs.c. */
-int bench_plan_pairs(struct bench_plan *plan, const struct bench_options *options, struct wf_status *status);
-
-/* The same for a group of nodes: its pairs are those of node pairs, in the rounds of a tournament. In bouts.c. */
-int bench_plan_bouts(struct bench_plan *plan, const char *scope, struct wf_status *status);
-
-/* Parts of both: adds the pairs between two nodes, or within one, that the pattern has. */
-int bench_plan_add_inter(struct bench_plan *plan, int low, int high, struct wf_status *status);
-int bench_plan_add_intra(struct bench_plan *plan, int node, struct wf_status *status);
-/* Puts `count` of the pairs from `first` on in another order. */
-void bench_plan_shuffle(struct bench_plan *plan, uint32_t first, uint32_t count, uint64_t *state);
-/* Whether the pattern has pairs from one node to another one. */
-bool bench_plan_sends(const struct bench_plan *plan, int src_node, int dst_node);
-
 /* Most pairs of a phase in `mode` that one node takes part in, the same at all nodes. */
 uint32_t bench_plan_span(const struct bench_plan *plan, enum bench_mode mode);
 
