@@ -35,6 +35,22 @@ nodes --each 2 --nodes 3 --rails 1gbit,1gbit,500mbit "$launcher" "$CLUSTER_PROBE
 expect_status 0 'three nodes with two processes each'
 expect_all_met 3 2 3
 
+# The mesh finds who it is by itself, measures all pairs, and node0 alone speaks. Slurm gives no port without being asked.
+case $launcher in
+slurm) with_port=(env MASTER_PORT=29501) found='Slurm'"'"'s variables' ;;
+torchrun) with_port=() found='torchrun'"'"'s variables' ;;
+slurm-pmix | openmpi) with_port=() found=PMIx ;;
+mpich) with_port=() found=PMI-1 ;;
+esac
+nodes "$launcher" "${with_port[@]}" "${WEFT_TEST_PROGRAM:-$root/build/bin/weft}" mesh --endpoints 1 --size 4K,64K --iters 4 \
+    --warmup 0 --json "$scratch/mesh.json"
+expect_status 0 'weft mesh'
+expect_text "rank 0 of 4 by $found, meeting " 'weft mesh'
+expect_text '48 of 48 samples, 0 wrong of ' 'weft mesh'
+(($(grep -c '^rank ' <<<"$output") == 1)) || fail "weft mesh: more than node0 speaks: $output"
+(($(grep -c '"times_contain_verification":' "$scratch/mesh.json") == 48)) || fail 'weft mesh: not all samples are in the result'
+grep -q '"passed": true' "$scratch/mesh.json" || fail 'weft mesh: the result has not passed'
+
 # shellcheck disable=SC2016  # expanded by the processes
 nodes "$launcher" bash -c 'case $(cat /proc/sys/kernel/hostname) in n2) exit 7 ;; esac'
 ((status != 0 && status != 77)) || fail "a process that fails: status $status; output: $output"
