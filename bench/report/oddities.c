@@ -155,7 +155,8 @@ static int look_at(const struct report_grid *grid, const struct report_set *like
                                     cube.size_count,
                                     cube.rates,
                                     other >= 0 && fits_back(&cube, &back) ? back.rates : NULL,
-                                    cube.bytes};
+                                    cube.bytes,
+                                    false};
         count = bench_odd_find(&links, found, REPORT_ODDITIES_MAX);
     }
     for (int i = 0; i < count && i < REPORT_ODDITIES_MAX; i++)

@@ -15,6 +15,7 @@
 #define FAR_SIGMAS 1.2816 /* within which 4/5 of a normal distribution lie; */
 #define FAR_LEAST 8       /* of so many pairs that is not one alone */
 #define NOISIER 1.4
+#define PLACES_MANY 32
 
 /* --- medians --- */
 
@@ -28,18 +29,43 @@ static double median_at(const double *values, size_t count, double *room)
     return there ? wf_median(room, there) : NAN;
 }
 
-bool bench_levels_is_of(const struct bench_levels_side *side, const struct bench_levels_place *place, size_t pair)
+size_t bench_levels_places(const struct bench_levels_side *side, enum bench_levels_role role)
 {
-    return (place->sends ? pair / side->targets : pair % side->targets) == place->index;
+    return role == BENCH_LEVELS_RECEIVES ? side->targets : side->sources;
 }
 
-double bench_levels_median(const struct bench_levels_side *side, const struct bench_levels_place *place, bool of_it,
+bool bench_levels_is_of(const struct bench_levels_side *side, const struct bench_levels_place *place, size_t pair)
+{
+    bool sends = pair / side->targets == place->index, receives = pair % side->targets == place->index;
+
+    return (sends && place->role != BENCH_LEVELS_RECEIVES) || (receives && place->role != BENCH_LEVELS_SENDS);
+}
+
+double bench_levels_median(const struct bench_levels_side *side, const struct bench_levels_place *place,
                            const double *values, double *room)
+{
+    const double *row = values + place->index * side->targets, *column = values + place->index;
+    size_t there = 0;
+
+    for (size_t i = 0; place->role != BENCH_LEVELS_RECEIVES && i < side->targets; i++)
+        if (!isnan(row[i]))
+            room[there++] = row[i];
+    for (size_t i = 0; place->role != BENCH_LEVELS_SENDS && i < side->sources; i++)
+        if (!isnan(column[i * side->targets]))
+            room[there++] = column[i * side->targets];
+    return there ? wf_median(room, there) : NAN;
+}
+
+/* Levels and scores have a median of 0. One of many places hardly moves it, and to ask each anew would take long. */
+double bench_levels_usual(const struct bench_levels_side *side, const struct bench_levels_place *place,
+                          const double *values, double *room)
 {
     size_t there = 0;
 
+    if (bench_levels_places(side, place->role) >= PLACES_MANY)
+        return 0;
     for (size_t i = 0; i < side->pairs; i++)
-        if (bench_levels_is_of(side, place, i) == of_it && !isnan(values[i]))
+        if (!bench_levels_is_of(side, place, i) && !isnan(values[i]))
             room[there++] = values[i];
     return there ? wf_median(room, there) : NAN;
 }
@@ -47,9 +73,9 @@ double bench_levels_median(const struct bench_levels_side *side, const struct be
 double bench_levels_effect(const struct bench_levels_side *side, const struct bench_levels_place *place,
                            const double *values, double *room)
 {
-    double own = bench_levels_median(side, place, true, values, room);
+    double own = bench_levels_median(side, place, values, room);
 
-    return own - bench_levels_median(side, place, false, values, room);
+    return own - bench_levels_usual(side, place, values, room);
 }
 
 /* --- levels and scores --- */
@@ -111,40 +137,41 @@ static size_t put_distances(const double *values, size_t count, double *room)
     return there;
 }
 
-static const struct bench_levels_side *other_side(const struct bench_levels *levels,
-                                                  const struct bench_levels_side *side)
+/* Pairs of the other direction; between nodes that is the same one again. */
+static size_t put_others(const struct bench_levels *levels, const struct bench_levels_side *side, bool scores,
+                         double *room)
 {
-    return side == &levels->forth ? &levels->back : &levels->forth;
+    const struct bench_levels_side *other = side == &levels->forth ? &levels->back : &levels->forth;
+
+    if (levels->links->nodes)
+        return 0;
+    return put_distances(scores ? other->scores : other->levels, other->pairs * (scores ? 1 : other->used), room);
 }
 
 double bench_levels_sigma(const struct bench_levels *levels, const struct bench_levels_side *side)
 {
-    const struct bench_levels_side *other = other_side(levels, side);
     size_t own = put_distances(side->scores, side->pairs, levels->room);
 
-    return spread_of_both(levels, side, own, own + put_distances(other->scores, other->pairs, levels->room + own));
+    return spread_of_both(levels, side, own, own + put_others(levels, side, true, levels->room + own));
 }
 
 double bench_levels_noise(const struct bench_levels *levels, const struct bench_levels_side *side)
 {
-    const struct bench_levels_side *other = other_side(levels, side);
     size_t own = put_distances(side->levels, side->pairs * side->used, levels->room);
 
-    return spread_of_both(levels, side, own,
-                          own + put_distances(other->levels, other->pairs * other->used, levels->room + own));
+    return spread_of_both(levels, side, own, own + put_others(levels, side, false, levels->room + own));
 }
 
 double bench_levels_sigma_without(const struct bench_levels *levels, const struct bench_levels_side *side,
                                   const struct bench_levels_place *place, double effect)
 {
-    const struct bench_levels_side *other = other_side(levels, side);
-    double usual = bench_levels_median(side, place, false, side->scores, levels->room);
+    double usual = bench_levels_usual(side, place, side->scores, levels->room);
     size_t own = 0;
 
     for (size_t i = 0; i < side->pairs; i++)
         if (!isnan(side->scores[i]))
             levels->room[own++] = fabs(side->scores[i] - usual - (bench_levels_is_of(side, place, i) ? effect : 0));
-    return spread_of_both(levels, side, own, own + put_distances(other->scores, other->pairs, levels->room + own));
+    return spread_of_both(levels, side, own, own + put_others(levels, side, true, levels->room + own));
 }
 
 /* --- the sizes that count --- */
@@ -191,7 +218,8 @@ int bench_levels_init(struct bench_levels *levels, const struct bench_links *lin
         .forth = {.sources = links->sources, .targets = links->targets, .pairs = pairs},
         .back = {.sources = links->targets, .targets = links->sources, .pairs = back},
         .used = calloc(links->sizes + 1, sizeof *levels->used),
-        /* Levels, scores and the first scores of both; room for all pairs, or sizes, and for effects behind them. */
+        /* Levels, scores and the first scores of both; room for all pairs of all sizes, or once more and for effects.
+         */
         .memory = calloc(all * (2 * links->sizes + 3) + links->sizes + links->sources + links->targets + 1,
                          sizeof *levels->memory),
     };

@@ -29,9 +29,11 @@ struct bench_levels {
     const struct bench_links *links;
 };
 
-/* A source or a target of one direction. */
+/* A source or a target of one direction; where both are the same nodes, a node with all that it sends and receives. */
+enum bench_levels_role { BENCH_LEVELS_RECEIVES, BENCH_LEVELS_SENDS, BENCH_LEVELS_BOTH, BENCH_LEVELS_ROLES };
+
 struct bench_levels_place {
-    bool sends;
+    enum bench_levels_role role;
     size_t index;
 };
 
@@ -47,9 +49,14 @@ void bench_levels_settle(struct bench_levels_side *side, double *room);
 
 bool bench_levels_is_of(const struct bench_levels_side *side, const struct bench_levels_place *place, size_t pair);
 
-/* Median of those that are the place's, or of those that are not; and the first less the second. */
-double bench_levels_median(const struct bench_levels_side *side, const struct bench_levels_place *place, bool of_it,
+/* How many places of a role there are. */
+size_t bench_levels_places(const struct bench_levels_side *side, enum bench_levels_role role);
+
+/* Median of the values that are the place's; of the levels or scores that are not; and the first less the second. */
+double bench_levels_median(const struct bench_levels_side *side, const struct bench_levels_place *place,
                            const double *values, double *room);
+double bench_levels_usual(const struct bench_levels_side *side, const struct bench_levels_place *place,
+                          const double *values, double *room);
 double bench_levels_effect(const struct bench_levels_side *side, const struct bench_levels_place *place,
                            const double *values, double *room);
 

@@ -49,7 +49,7 @@ static bool most_of(size_t low, size_t all)
     return low > 0 && (all < MANY ? low == all : MANY * low >= (MANY - 1) * all);
 }
 
-/* --- endpoints --- */
+/* --- endpoints, nodes --- */
 
 struct effect {
     struct bench_levels_place place;
@@ -57,17 +57,20 @@ struct effect {
     size_t sizes_seen;
 };
 
-/* How far the effects of the others of its role lie around each other; with one other, as far as pairs do. */
+/* How far the effects of the others of its role lie around each other, when its own is taken off; with one other, as
+ * far as pairs do. */
 static double spread_of_others(const struct search *search, const struct bench_levels_side *side,
-                               const struct bench_levels_place *place, double sigma)
+                               const struct effect *effect, double sigma)
 {
-    size_t count = place->sends ? side->sources : side->targets, there = 0;
-    double *effects = search->levels.room + side->pairs;
+    size_t count = bench_levels_places(side, effect->place.role), there = 0;
+    double *scores = search->levels.room + side->pairs, *effects = scores + side->pairs;
 
+    for (size_t i = 0; i < side->pairs; i++)
+        scores[i] = side->scores[i] - (bench_levels_is_of(side, &effect->place, i) ? effect->value : 0);
     for (size_t i = 0; i < count; i++) {
-        struct bench_levels_place other = {place->sends, i};
-        double value = bench_levels_effect(side, &other, side->scores, search->levels.room);
-        if (i != place->index && !isnan(value))
+        struct bench_levels_place other = {effect->place.role, i};
+        double value = bench_levels_effect(side, &other, scores, search->levels.room);
+        if (i != effect->place.index && !isnan(value))
             effects[there++] = value;
     }
     if (there < 2)
@@ -78,16 +81,18 @@ static double spread_of_others(const struct search *search, const struct bench_l
     return BENCH_MAD_TO_SIGMA * wf_median(effects, there);
 }
 
-/* Pairs of the place, and how many of them are low. */
-static size_t pairs_of(const struct bench_levels_side *side, const struct bench_levels_place *place, size_t *low)
+/* Pairs of the place, and how many of them are low beside the others: half of all pairs and more may be a node's. */
+static size_t pairs_of(const struct search *search, const struct bench_levels_side *side,
+                       const struct bench_levels_place *place, size_t *low)
 {
+    double usual = bench_levels_usual(side, place, side->scores, search->levels.room);
     size_t count = 0;
 
     *low = 0;
     for (size_t i = 0; i < side->pairs; i++)
         if (bench_levels_is_of(side, place, i) && !isnan(side->scores[i])) {
             count++;
-            *low += side->scores[i] < log(LOW_ONCE);
+            *low += side->scores[i] - usual < log(LOW_ONCE);
         }
     return count;
 }
@@ -95,7 +100,7 @@ static size_t pairs_of(const struct bench_levels_side *side, const struct bench_
 static bool stands_out(const struct search *search, const struct bench_levels_side *side, struct effect *effect)
 {
     const struct bench_levels_place *place = &effect->place;
-    size_t low, count = pairs_of(side, place, &low), there = 0;
+    size_t low, count = pairs_of(search, side, place, &low), there = 0;
 
     effect->value = bench_levels_effect(side, place, side->scores, search->levels.room);
     if (count < 2 || isnan(effect->value) || effect->value >= low_least(search) || !most_of(low, count))
@@ -109,23 +114,27 @@ static bool stands_out(const struct search *search, const struct bench_levels_si
     if (!most_of(effect->sizes_seen, there))
         return false;
     double sigma = bench_levels_sigma_without(&search->levels, side, place, effect->value);
-    double error = fmax(MEDIAN_ERROR * sigma / sqrt((double)count), spread_of_others(search, side, place, sigma));
+    double error = fmax(MEDIAN_ERROR * sigma / sqrt((double)count), spread_of_others(search, side, effect, sigma));
     effect->sigmas = -effect->value / error;
     return effect->sigmas > sigmas_asked(search);
 }
 
 static bool worst_place(const struct search *search, const struct bench_levels_side *side, struct effect *worst)
 {
-    bool any = false;
+    bool any = false, nodes = search->levels.links->nodes;
 
-    for (int sends = 0; sends < 2; sends++)
-        for (size_t i = 0; i < (sends ? side->sources : side->targets); i++) {
-            struct effect effect = {.place = {sends, i}};
+    /* A node first: its sending and its receiving are low then, too. */
+    for (int role = nodes ? BENCH_LEVELS_BOTH : BENCH_LEVELS_SENDS; role >= 0; role--) {
+        for (size_t i = 0; i < bench_levels_places(side, role); i++) {
+            struct effect effect = {.place = {role, i}};
             if (stands_out(search, side, &effect) && (!any || effect.value < worst->value)) {
                 *worst = effect;
                 any = true;
             }
         }
+        if (any && role == BENCH_LEVELS_BOTH)
+            break;
+    }
     return any;
 }
 
@@ -150,10 +159,11 @@ static double take_off(struct search *search, struct bench_levels_side *side, co
 
 static bool place_is_usual_back(const struct search *search, const struct bench_levels_place *place)
 {
-    struct bench_levels_place back = {!place->sends, place->index};
+    bool sends = place->role == BENCH_LEVELS_SENDS;
+    struct bench_levels_place back = {sends ? BENCH_LEVELS_RECEIVES : BENCH_LEVELS_SENDS, place->index};
 
-    return search->levels.back.pairs && bench_levels_median(&search->levels.back, &back, true, search->levels.back.raw,
-                                                            search->levels.room) > log(LOW);
+    return search->levels.back.pairs && place->role != BENCH_LEVELS_BOTH &&
+           bench_levels_median(&search->levels.back, &back, search->levels.back.raw, search->levels.room) > log(LOW);
 }
 
 static double rate_of_place(const struct search *search, const struct bench_levels_place *place)
@@ -161,9 +171,8 @@ static double rate_of_place(const struct search *search, const struct bench_leve
     const struct bench_levels_side *side = &search->levels.forth;
 
     for (size_t size = side->used; size-- > 0;) {
-        double rate = bench_levels_median(side, place, true,
-                                          search->levels.links->rates + search->levels.used[size] * side->pairs,
-                                          search->levels.room);
+        double rate = bench_levels_median(
+            side, place, search->levels.links->rates + search->levels.used[size] * side->pairs, search->levels.room);
         if (!isnan(rate))
             return rate;
     }
@@ -172,12 +181,16 @@ static double rate_of_place(const struct search *search, const struct bench_leve
 
 static void name_place(struct search *search, const struct effect *effect, double at_largest)
 {
+    static const enum bench_odd_kind kinds[] = {[BENCH_LEVELS_RECEIVES] = BENCH_ODD_RECEIVER,
+                                                [BENCH_LEVELS_SENDS] = BENCH_ODD_SENDER,
+                                                [BENCH_LEVELS_BOTH] = BENCH_ODD_NODE};
     double rate = rate_of_place(search, &effect->place);
+    enum bench_levels_role role = effect->place.role;
 
     search->odd[search->count++] = (struct bench_odd){
-        .kind = effect->place.sends ? BENCH_ODD_SENDER : BENCH_ODD_RECEIVER,
-        .src = effect->place.sends ? effect->place.index : 0,
-        .dst = effect->place.sends ? 0 : effect->place.index,
+        .kind = kinds[role],
+        .src = role == BENCH_LEVELS_RECEIVES ? 0 : effect->place.index,
+        .dst = role == BENCH_LEVELS_SENDS ? 0 : effect->place.index,
         .of_peers = exp(effect->value),
         .sigmas = effect->sigmas,
         .sizes_seen = effect->sizes_seen,
@@ -209,13 +222,14 @@ static void look_at_places(struct search *search, struct bench_levels_side *side
 {
     struct effect worst;
 
-    for (size_t turn = 0; turn < side->sources + side->targets && worst_place(search, side, &worst); turn++) {
+    for (size_t turn = 0; turn < 2 * side->sources + side->targets && worst_place(search, side, &worst); turn++) {
         double at_largest = take_off(search, side, &worst.place);
         if (named)
             name_place(search, &worst, at_largest);
     }
     if (!named)
         return;
+    drop_groups(search, 0, BENCH_ODD_NODE, side->sources, 1);
     drop_groups(search, 0, BENCH_ODD_SENDER, side->sources, 1);
     drop_groups(search, 0, BENCH_ODD_RECEIVER, side->targets, 1);
 }
@@ -282,7 +296,8 @@ static int search_init(struct search *search, const struct bench_links *links)
     int result = bench_levels_init(&search->levels, links);
 
     search->count = 0;
-    search->odd = calloc(links->sources * links->targets + links->sources + links->targets + 1, sizeof *search->odd);
+    search->odd =
+        calloc(links->sources * links->targets + 2 * links->sources + links->targets + 1, sizeof *search->odd);
     return search->odd ? result : -ENOMEM;
 }
 

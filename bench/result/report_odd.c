@@ -126,7 +126,7 @@ static void look(const struct bench_result *result, const struct bench_backend_o
     double *rates = rates_of(result, backend, mode, way), *back = rates_of(result, backend, mode, &opposite);
     double bytes[BENCH_SIZES_MAX];
     struct bench_odd odd[ODD_MOST];
-    struct bench_links links = {plan->endpoints, plan->endpoints, (size_t)plan->size_count, rates, back, bytes};
+    struct bench_links links = {plan->endpoints, plan->endpoints, (size_t)plan->size_count, rates, back, bytes, false};
 
     for (int i = 0; i < plan->size_count; i++)
         bytes[i] = (double)plan->sizes[i];

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "bench/result/odd.h"
-#include "bench/words/random.h"
+#include "noise.h"
 
 #define SIZES_MOST 6
 #define SIDE_MOST 8
@@ -22,32 +22,6 @@ struct mesh {
     size_t sources, targets, sizes;
     double forth[SIZES_MOST * SIDE_MOST * SIDE_MOST], back[SIZES_MOST * SIDE_MOST * SIDE_MOST];
 };
-
-static double share(uint64_t *random)
-{
-    return ((double)(bench_random_next(random) >> 11) + 0.5) / 9007199254740992.0;
-}
-
-static double normal(uint64_t *random)
-{
-    double length = sqrt(-2 * log(share(random)));
-
-    return length * cos(2 * 3.14159265358979 * share(random));
-}
-
-/* Of a standard deviation of 1. */
-static double noise(uint64_t *random, bool tails)
-{
-    double value = normal(random), squares = 0;
-
-    if (!tails)
-        return value;
-    for (int i = 0; i < 3; i++) {
-        double next = normal(random);
-        squares += next * next;
-    }
-    return value / sqrt(squares);
-}
 
 static double *forth(struct mesh *mesh, size_t size, size_t src, size_t dst)
 {
@@ -88,7 +62,7 @@ static void slow_sender(struct mesh *mesh, size_t src, double by)
 
 static int find(const struct mesh *mesh, struct bench_odd *found, size_t most)
 {
-    struct bench_links links = {mesh->sources, mesh->targets, mesh->sizes, mesh->forth, mesh->back, NULL};
+    struct bench_links links = {mesh->sources, mesh->targets, mesh->sizes, mesh->forth, mesh->back, NULL, false};
 
     return bench_odd_find(&links, found, most);
 }
@@ -223,7 +197,7 @@ static void the_way_back_is_looked_at(void **state)
         *back(&mesh, size, 1, 3) *= 0.6;
     assert_int_equal(find(&mesh, odd, 1), 1);
     assert_false(odd[0].one_way);
-    struct bench_links links = {4, 4, 3, mesh.forth, NULL, NULL};
+    struct bench_links links = {4, 4, 3, mesh.forth, NULL, NULL, false};
     assert_int_equal(bench_odd_find(&links, odd, 1), 1);
     assert_false(odd[0].one_way);
 }
@@ -278,7 +252,7 @@ static void small_sizes_do_not_count(void **state)
     for (size_t i = 0; i < 16; i++)
         mesh.forth[i] *= 4;
     assert_int_equal(find(&mesh, odd, 1), 0);
-    struct bench_links links = {4, 4, 4, mesh.forth, mesh.back, bytes};
+    struct bench_links links = {4, 4, 4, mesh.forth, mesh.back, bytes, false};
     assert_int_equal(bench_odd_find(&links, odd, 1), 1);
 }
 
@@ -304,7 +278,8 @@ static void holes_are_no_zeros(void **state)
 static void of_few_pairs_nothing_is_usual(void **state)
 {
     double rates[] = {10, 10, 2, 10, 10, 2}, equal[] = {10, 10, 10, 2, 10, 10, 10, 2};
-    struct bench_links three = {1, 3, 2, rates, NULL, NULL}, none = {0}, four = {1, 4, 2, equal, NULL, NULL};
+    struct bench_links three = {1, 3, 2, rates, NULL, NULL, false}, none = {0},
+                       four = {1, 4, 2, equal, NULL, NULL, false};
     struct bench_odd odd[1];
 
     (void)state;
