@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/result/cause.h"
 #include "bench/words/words.h"
 #include "csv.h"
 #include "oddities.h"
@@ -25,20 +26,13 @@ static struct report_gpu *gpu_of(struct report_gpus *gpus, const char *name)
     return gpu;
 }
 
-/* Reasons that say that a GPU was idle or held back by who owns it are none to worry about. */
-static bool is_forced(const char *throttling)
-{
-    return strstr(throttling, "thermal") || strstr(throttling, "power") || strstr(throttling, "heat") ||
-           strstr(throttling, "slowdown");
-}
-
 static void see(struct report_gpu *gpu, double celsius, const char *throttling)
 {
     if (!gpu)
         return;
     if (!isnan(celsius) && !(gpu->celsius >= celsius))
         gpu->celsius = celsius;
-    if (is_forced(throttling))
+    if (bench_is_forced(throttling))
         bench_copy_text(gpu->throttling, sizeof gpu->throttling, throttling);
 }
 

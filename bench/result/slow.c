@@ -72,6 +72,7 @@ static void fill(struct tables *tables)
 {
     const struct bench_readings *readings = tables->readings;
 
+    qsort(readings->list, readings->count, sizeof *readings->list, in_order);
     for (size_t i = 0, next; i < readings->count; i = next) {
         const struct bench_reading *first = &readings->list[i];
         size_t link = (size_t)first->src_node * readings->nodes + first->dst_node;
@@ -217,10 +218,10 @@ static bool has_rails(const struct bench_readings *readings)
     return readings->rails_compare && readings->rails > 1;
 }
 
-static int tables_init(struct tables *tables)
+static int tables_init(struct tables *tables, bool with_rails)
 {
     const struct bench_readings *readings = tables->readings;
-    size_t cells = tables->links * readings->sizes, rails = has_rails(readings) ? readings->rails : 0;
+    size_t cells = tables->links * readings->sizes, rails = with_rails ? readings->rails : 0;
 
     if (cells * (rails + 1) > BENCH_SLOW_CELLS_MOST)
         return -E2BIG;
@@ -245,7 +246,6 @@ static int look(struct tables *tables)
 {
     int result = 0;
 
-    qsort(tables->readings->list, tables->readings->count, sizeof *tables->readings->list, in_order);
     fill(tables);
     if (tables->parts) {
         scale_parts(tables);
@@ -265,9 +265,54 @@ int bench_slow_find(struct bench_readings *readings, struct bench_slow *found, s
     tables.most = most;
     if (readings->nodes < NODES_LEAST)
         return 0;
-    int result = tables_init(&tables);
+    int result = tables_init(&tables, has_rails(readings));
     if (result == 0)
         result = look(&tables);
+    tables_fini(&tables);
+    return result;
+}
+
+/* --- endpoints --- */
+
+/* As rates of a link that is as most are. */
+static void fill_endpoints(struct tables *tables, double *rates)
+{
+    const struct bench_readings *readings = tables->readings;
+    double usual = NAN;
+
+    fill(tables);
+    for (size_t i = 0; i < readings->count; i++) {
+        const struct bench_reading *reading = &readings->list[i];
+        if (i == 0 || reading->size != reading[-1].size)
+            usual = reading->size < readings->sizes ? median_rate(tables, reading->size) : NAN;
+        if (!counts(readings, reading) || reading->src >= readings->endpoints || reading->dst >= readings->endpoints)
+            continue;
+        size_t link = (size_t)reading->src_node * readings->nodes + reading->dst_node;
+        rates[((size_t)reading->size * readings->endpoints + reading->src) * readings->endpoints + reading->dst] =
+            usual * reading->rate / tables->rates[reading->size * tables->links + link];
+    }
+}
+
+int bench_slow_endpoints(struct bench_readings *readings, struct bench_odd *found, size_t most)
+{
+    struct tables tables = {.readings = readings, .links = (size_t)readings->nodes * readings->nodes};
+    size_t cells = (size_t)readings->endpoints * readings->endpoints * readings->sizes;
+
+    if (readings->nodes < NODES_LEAST || readings->endpoints == readings->nodes)
+        return 0;
+    if (cells > BENCH_SLOW_CELLS_MOST)
+        return -E2BIG;
+    double *rates = nothing_in(cells);
+    int result = tables_init(&tables, false);
+    if (result == 0)
+        result = rates ? 0 : -ENOMEM;
+    if (result == 0) {
+        struct bench_links links = {
+            readings->endpoints, readings->endpoints, readings->sizes, rates, rates, readings->bytes, false};
+        fill_endpoints(&tables, rates);
+        result = bench_odd_find(&links, found, most);
+    }
+    free(rates);
     tables_fini(&tables);
     return result;
 }

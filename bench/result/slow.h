@@ -25,7 +25,7 @@
 #include "odd.h"
 
 /* Of these, rates and rails of every pair of nodes at every size, there is no more room than this. */
-#define BENCH_SLOW_CELLS_MOST (32u << 20)
+#define BENCH_SLOW_CELLS_MOST (16u << 20)
 
 #define BENCH_EVERY_NODE SIZE_MAX
 #define BENCH_EVERY_RAIL UINT32_MAX
@@ -38,8 +38,9 @@ struct bench_carried {
 /* One pair of endpoints at one size. */
 struct bench_reading {
     uint32_t src_node, dst_node;
-    uint32_t size; /* which of the sizes */
-    double rate;   /* GB/s; what is not above 0 is passed over */
+    uint32_t src, dst; /* endpoints, counted over all nodes */
+    uint32_t size;     /* which of the sizes */
+    double rate;       /* GB/s; what is not above 0 is passed over */
     double retransmits, failures;
     const struct bench_carried *carried; /* the caller's */
     uint32_t carried_count;
@@ -49,10 +50,10 @@ struct bench_reading {
 struct bench_readings {
     struct bench_reading *list; /* bench_slow_find() puts them in order */
     size_t count;
-    uint32_t nodes, sizes, rails;
-    const double *bytes; /* of each size, ascending */
-    const double *lines; /* [node * rails + rail], line rates; NULL: not all are known */
-    bool rails_compare;  /* every rail was to serve every pair: else what they carried says who sent */
+    uint32_t nodes, endpoints, sizes, rails; /* endpoints: of all nodes together */
+    const double *bytes;                     /* of each size, ascending */
+    const double *lines;                     /* [node * rails + rail], line rates; NULL: not all are known */
+    bool rails_compare; /* every rail was to serve every pair: else what they carried says who sent */
 };
 
 struct bench_slow {
@@ -63,6 +64,10 @@ struct bench_slow {
 /* Finds up to `most`: rails, then nodes, then links, of each the slowest first. Returns how many there are, or -ENOMEM;
  * -E2BIG: more than BENCH_SLOW_CELLS_MOST. */
 int bench_slow_find(struct bench_readings *readings, struct bench_slow *found, size_t most);
+
+/* The same of endpoints and pairs of endpoints: `src` and `dst` are endpoints. A rate counts beside those of its link,
+ * so that a slow node or link is no slow endpoint. */
+int bench_slow_endpoints(struct bench_readings *readings, struct bench_odd *found, size_t most);
 
 /* Whether two are about the same; whether the first is a part of what the second says. */
 bool bench_slow_same(const struct bench_slow *one, const struct bench_slow *other);
