@@ -77,6 +77,8 @@ static int make_of_samples(struct report_chapter *chapter, const char *baseline,
     if (result == 0)
         report_judge_run(&chapter->verdict, &chapter->grid, odd);
     if (result == 0)
+        result = report_nodes(&chapter->figures, &chapter->grid, odd, status);
+    if (result == 0)
         result = report_links(&chapter->figures, &chapter->grid, odd, status);
     if (result == 0)
         result = report_curves(&chapter->figures, &chapter->grid, status);

@@ -11,6 +11,10 @@
 
 /* --- of the samples of a run --- */
 
+/* Of more than two nodes: every link between two, of all rails together and of each. */
+int report_nodes(struct report_figures *figures, const struct report_grid *grid, const struct report_oddities *odd,
+                 struct wf_status *status);
+
 /* Matrices: every pair, and loaded over isolated. */
 int report_links(struct report_figures *figures, const struct report_grid *grid, const struct report_oddities *odd,
                  struct wf_status *status);

@@ -37,15 +37,42 @@ static int compare_pairs(const void *one, const void *other, void *context)
 
 /* --- pairs and sets --- */
 
-static int way_of(struct report_grid *grid, int src_node, int dst_node)
+static bool is_many(const struct report_run *run)
+{
+    int nodes[2] = {0};
+    size_t count = 0;
+
+    for (size_t i = 0; i < run->ends.count; i++) {
+        int node = report_node_of(run->ends.list[i]);
+        if ((count > 0 && nodes[0] == node) || (count > 1 && nodes[1] == node))
+            continue;
+        if (count == 2)
+            return true;
+        nodes[count++] = node;
+    }
+    return false;
+}
+
+/* -1: it is new. */
+static int known_way(const struct report_grid *grid, int src_node, int dst_node)
 {
     for (int i = 0; i < grid->way_count; i++)
-        if (grid->ways[i][0] == src_node && grid->ways[i][1] == dst_node)
+        if (grid->many ? (grid->ways[i][1] == REPORT_ANY_NODE) == (src_node == dst_node)
+                       : grid->ways[i][0] == src_node && grid->ways[i][1] == dst_node)
             return i;
-    if (grid->way_count == REPORT_WAYS_MAX)
-        return REPORT_WAYS_MAX - 1;
-    grid->ways[grid->way_count][0] = src_node;
-    grid->ways[grid->way_count][1] = dst_node;
+    return -1;
+}
+
+static int way_of(struct report_grid *grid, int src_node, int dst_node)
+{
+    int way = known_way(grid, src_node, dst_node);
+
+    if (way >= 0)
+        return way;
+    grid->ways[grid->way_count][0] = grid->many ? REPORT_ANY_NODE : src_node;
+    grid->ways[grid->way_count][1] = !grid->many            ? dst_node
+                                     : src_node == dst_node ? REPORT_ANY_NODE
+                                                            : REPORT_OTHER_NODE;
     return grid->way_count++;
 }
 
@@ -121,10 +148,9 @@ size_t report_pair_find(const struct report_grid *grid, uint32_t src, uint32_t d
 {
     char **ends = grid->run->ends.list;
 
-    for (int way = 0; way < grid->way_count; way++)
-        if (grid->ways[way][0] == report_node_of(ends[src]) && grid->ways[way][1] == report_node_of(ends[dst]))
-            return find_pair(grid, &(struct report_pair){src, dst, way});
-    return SIZE_MAX;
+    int way = known_way(grid, report_node_of(ends[src]), report_node_of(ends[dst]));
+
+    return way < 0 ? SIZE_MAX : find_pair(grid, &(struct report_pair){src, dst, way});
 }
 
 size_t report_rates(const struct report_grid *grid, size_t set, int way, double *rates)
@@ -142,7 +168,10 @@ size_t report_rates(const struct report_grid *grid, size_t set, int way, double 
 
 const char *report_way_name(const struct report_grid *grid, int way, char *text, size_t room)
 {
-    snprintf(text, room, "node%d > node%d", grid->ways[way][0], grid->ways[way][1]);
+    if (grid->many)
+        snprintf(text, room, "%s", grid->ways[way][1] == REPORT_ANY_NODE ? "within nodes" : "between nodes");
+    else
+        snprintf(text, room, "node%d > node%d", grid->ways[way][0], grid->ways[way][1]);
     return text;
 }
 
@@ -168,7 +197,7 @@ static int fill(struct report_grid *grid, struct wf_status *status)
 
 int report_grid_init(struct report_grid *grid, const struct report_run *run, struct wf_status *status)
 {
-    *grid = (struct report_grid){.run = run};
+    *grid = (struct report_grid){.run = run, .many = is_many(run)};
     grid->sets = calloc(run->sample_count + 1, sizeof *grid->sets);
     grid->pairs = calloc(run->sample_count + 1, sizeof *grid->pairs);
     if (!grid->sets || !grid->pairs)

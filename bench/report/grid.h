@@ -9,7 +9,7 @@
 /* A directed pair of endpoints. */
 struct report_pair {
     uint32_t src, dst; /* of the run's `ends` */
-    int way;           /* from which node to which: an index into the grid's `ways` */
+    int way;           /* an index into the grid's `ways` */
 };
 
 struct report_set {
@@ -19,7 +19,10 @@ struct report_set {
     uint64_t size;
 };
 
-#define REPORT_WAYS_MAX 16
+/* Of two nodes a way is from which to which. Of more, all pairs between nodes are one, and all within nodes another. */
+#define REPORT_WAYS_MAX 4
+#define REPORT_ANY_NODE (-2)
+#define REPORT_OTHER_NODE (-3)
 #define REPORT_CELLS_MOST (32u << 20) /* sets times pairs */
 
 /* Owner: who has opened it. The run outlives it. */
@@ -32,6 +35,7 @@ struct report_grid {
     const struct report_sample **cells; /* [set * pair_count + pair]; NULL: there is none */
     int ways[REPORT_WAYS_MAX][2];       /* source's and destination's node */
     int way_count;
+    bool many; /* it is of more than two nodes */
 };
 
 /* -E2BIG: it has more sets times pairs than anybody can look at, and the grid has none. */
@@ -57,7 +61,7 @@ static inline const char *report_mode_name(enum report_mode mode)
  * pair_count of them. */
 size_t report_rates(const struct report_grid *grid, size_t set, int way, double *rates);
 
-/* "node0 > node1" */
+/* "node0 > node1", "between nodes" */
 const char *report_way_name(const struct report_grid *grid, int way, char *text, size_t room);
 
 /* The set of another mode and otherwise the same; the set of another size; SIZE_MAX: there is none. */

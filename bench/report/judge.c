@@ -124,17 +124,21 @@ static void judge_isolated(struct report_verdict *verdict, const struct report_g
                            double *values)
 {
     size_t set = best_set(grid, backend, REPORT_ISOLATED, values);
-    char size[32], rate[32], line[96];
+    char size[32], rate[32], line[96], ways[64];
 
     for (int way = 0; set != SIZE_MAX && way < grid->way_count; way++) {
         size_t count = report_rates(grid, set, way, values);
         double median = report_median(values, count);
         if (!count)
             continue;
-        report_say(verdict, REPORT_PLAIN, "%s, alone: %s GB/s from node%d to node%d with messages of %s%s%s.",
-                   report_backend(grid, set), bench_rate_text(median, rate, sizeof rate), grid->ways[way][0],
-                   grid->ways[way][1], wf_format_size(grid->sets[set].size, size, sizeof size),
-                   count > 1 ? " (median of the pairs)" : "", of_line(grid, way, median, line, sizeof line));
+        if (!grid->many)
+            snprintf(ways, sizeof ways, "from node%d to node%d", grid->ways[way][0], grid->ways[way][1]);
+        else
+            report_way_name(grid, way, ways, sizeof ways);
+        report_say(verdict, REPORT_PLAIN, "%s, alone: %s GB/s %s with messages of %s%s%s.", report_backend(grid, set),
+                   bench_rate_text(median, rate, sizeof rate), ways,
+                   wf_format_size(grid->sets[set].size, size, sizeof size), count > 1 ? " (median of the pairs)" : "",
+                   of_line(grid, way, median, line, sizeof line));
     }
 }
 
@@ -202,6 +206,7 @@ void report_judge_run(struct report_verdict *verdict, const struct report_grid *
     judge_end(verdict, run);
     judge_place(verdict, run);
     judge_faults(verdict, run);
+    report_judge_odd(verdict, grid, odd);
     /* What moves no data says nothing of a network. */
     for (uint32_t backend = 0; values && backend < run->backends.count; backend++) {
         if (strcmp(run->backends.list[backend], "null") == 0)
@@ -211,7 +216,6 @@ void report_judge_run(struct report_verdict *verdict, const struct report_grid *
         judge_latency(verdict, grid, backend);
     }
     judge_limits(verdict, run);
-    report_judge_odd(verdict, grid, odd);
     verdict->failed |= !values;
     free(values);
 }

@@ -157,6 +157,34 @@ static void judge_oddity(struct report_verdict *verdict, const struct report_run
                odd->one_way ? ", and the way back is as fast as the others: asymmetric" : "", cause);
 }
 
+/* --- nodes and rails of more than two --- */
+
+static void judge_slow(struct report_verdict *verdict, const struct report_run *run, const struct report_slow *slow)
+{
+    const char *rail = slow->slow.rail == BENCH_EVERY_RAIL ? "" : run->names.list[slow->slow.rail];
+    const char *backend = run->backends.count > 1 ? run->backends.list[slow->backend] : "";
+    char what[256], loaded[32] = "";
+
+    if (!isnan(slow->loaded))
+        snprintf(loaded, sizeof loaded, "; loaded: %.0f %%", 100 * slow->loaded);
+    report_say(verdict, REPORT_DOUBT, "%s: %s (%s%s%s%s); %s.", bench_slow_word(&slow->slow),
+               bench_slow_text(&slow->slow, rail, what, sizeof what), backend, backend[0] ? ", " : "",
+               report_mode_name(slow->mode), loaded, slow->cause[0] ? slow->cause : "the file does not say why");
+}
+
+static void judge_nodes(struct report_verdict *verdict, const struct report_run *run, const struct report_oddities *odd)
+{
+    size_t named = odd->slow_count < NAMED_MOST ? odd->slow_count : NAMED_MOST;
+
+    for (size_t i = 0; i < named; i++)
+        judge_slow(verdict, run, &odd->slow[i]);
+    if (odd->slow_count + odd->slow_more > named)
+        report_say(verdict, REPORT_DOUBT, "%zu more nodes, links or rails are slow: see the map of the nodes.",
+                   odd->slow_count + odd->slow_more - named);
+}
+
+/* --- pairs --- */
+
 /* The largest size of the first mode of a backend. */
 static size_t largest_set(const struct report_grid *grid, uint32_t backend)
 {
@@ -225,28 +253,10 @@ static void judge_pairs(struct report_verdict *verdict, const struct report_grid
 
 /* --- rails, samples --- */
 
-/* Whether every rail was to serve every endpoint: else shares follow from who sent, and say nothing of the rails. */
-static bool all_rails_serve(const struct report_run *run)
-{
-    bool on_gpus = strstr(report_text(run->root, "memory"), "cuda") != NULL;
-    const json_t *host;
-    size_t index;
-
-    if (json_is_true(json_object_get(run->root, "loopback")))
-        return false;
-    json_array_foreach(json_object_get(run->root, "host"), index, host)
-    {
-        const char *policy = report_text(json_object_get(host, "affinity"), "rail_policy");
-        if (strcmp(policy, "near") == 0 || strcmp(policy, "node") == 0 || (strcmp(policy, "auto") == 0 && on_gpus))
-            return false;
-    }
-    return true;
-}
-
-static void judge_rails(struct report_verdict *verdict, const struct report_run *run)
+static void judge_rails(struct report_verdict *verdict, const struct report_run *run, bool many)
 {
     const json_t *rails = json_object_get(run->root, "rails"), *rail;
-    bool comparable = all_rails_serve(run);
+    bool comparable = report_all_rails_serve(run);
     size_t index;
 
     json_array_foreach(rails, index, rail)
@@ -260,7 +270,7 @@ static void judge_rails(struct report_verdict *verdict, const struct report_run 
                        report_number(rail, "failures"));
         else if (comparable && fair < 1 && share == 0)
             report_say(verdict, REPORT_PLAIN, "Rail %s of %s brought nothing of the largest size.", name, node);
-        else if (comparable && fair < 1 && share < REPORT_SLOW_RAIL * fair)
+        else if (comparable && !many && fair < 1 && share < REPORT_SLOW_RAIL * fair)
             report_say(verdict, REPORT_DOUBT,
                        "Rail %s of %s is slow: it brought %.0f %% of the bytes, and should bring %.0f %% (%s).", name,
                        node, 100 * share, 100 * fair,
@@ -289,7 +299,8 @@ static void judge_stamps(struct report_verdict *verdict, const struct report_run
 
 void report_judge_odd(struct report_verdict *verdict, const struct report_grid *grid, const struct report_oddities *odd)
 {
+    judge_nodes(verdict, grid->run, odd);
     judge_pairs(verdict, grid, odd);
-    judge_rails(verdict, grid->run);
+    judge_rails(verdict, grid->run, grid->many);
     judge_stamps(verdict, grid->run);
 }

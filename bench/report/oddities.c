@@ -108,6 +108,16 @@ static bool is_said(const struct report_oddities *odd, const struct report_oddit
     return false;
 }
 
+void report_oddities_note(struct report_oddities *odd, const struct report_oddity *oddity)
+{
+    if (is_said(odd, oddity))
+        return;
+    if (odd->count < REPORT_ODDITIES_MAX)
+        odd->list[odd->count++] = *oddity;
+    else
+        odd->more++;
+}
+
 static void note(struct report_oddities *odd, const struct bench_odd *found, const struct cube *cube,
                  const struct report_set *like, int way)
 {
@@ -121,12 +131,7 @@ static void note(struct report_oddities *odd, const struct bench_odd *found, con
 
     oddity.odd.src = found->kind == BENCH_ODD_RECEIVER ? UINT32_MAX : cube->sources[found->src];
     oddity.odd.dst = found->kind == BENCH_ODD_SENDER ? UINT32_MAX : cube->targets[found->dst];
-    if (is_said(odd, &oddity))
-        return;
-    if (odd->count < REPORT_ODDITIES_MAX)
-        odd->list[odd->count++] = oddity;
-    else
-        odd->more++;
+    report_oddities_note(odd, &oddity);
 }
 
 /* The cube of the way back has the endpoints the other way round only if both ways have the same ones. */
@@ -188,10 +193,12 @@ int report_oddities_find(const struct report_grid *grid, struct report_oddities 
 {
     int result = 0;
 
-    odd->count = odd->more = 0;
+    odd->count = odd->more = odd->slow_count = odd->slow_more = 0;
+    if (grid->many)
+        result = report_nodes_look(grid, odd);
     for (uint32_t backend = 0; backend < grid->run->backends.count; backend++)
         for (int mode = REPORT_ISOLATED; mode < REPORT_MODES; mode++)
-            for (int way = 0; result == 0 && way < grid->way_count; way++)
+            for (int way = 0; result == 0 && !grid->many && way < grid->way_count; way++)
                 if (has_links(grid, way))
                     result = look_at(grid, &(struct report_set){.backend = backend, .mode = (enum report_mode)mode},
                                      way, odd);

@@ -1,5 +1,6 @@
 /*
- * oddities.h: what is odd among the pairs of a run, its rails and its GPUs. The rule for pairs is bench/result/odd.h.
+ * oddities.h: what is odd among the nodes and pairs of a run, its rails and its GPUs. The rule for pairs is
+ * bench/result/odd.h, that for nodes and the rails of more than two bench/result/slow.h. The rails of two nodes:
  *
  *     a rail is slow  where  its share of the bytes < 0.8 * its share of the line rates, and there is a network
  *     a GPU is hot    where  it slows down for heat or power, or is at 85 °C or more, or 15 °C above the median of the
@@ -25,7 +26,18 @@ struct report_oddity {
 
 #define REPORT_ODDITIES_MAX 64
 
+/* A node, a link between two, or a rail of more than two nodes. */
+struct report_slow {
+    struct bench_slow slow; /* its rail is of the run's `names` */
+    uint32_t backend;
+    enum report_mode mode; /* the first in which it is */
+    double loaded;         /* of its peers in loaded, where it is so in both modes; else NaN */
+    char cause[256];       /* "": the file does not say why */
+};
+
 struct report_oddities {
+    struct report_slow slow[REPORT_ODDITIES_MAX];
+    size_t slow_count, slow_more;
     struct report_oddity list[REPORT_ODDITIES_MAX];
     size_t count;
     size_t more; /* that the list has no room for */
@@ -38,6 +50,24 @@ int report_oddities_find(const struct report_grid *grid, struct report_oddities 
 /* A word on a pair in a set: "slow", "slow one way", or NULL where nothing is odd about it. */
 const char *report_oddity_of(const struct report_oddities *odd, const struct report_grid *grid, size_t set,
                              size_t pair);
+
+/* The samples of a backend and mode as the rule for nodes takes them. Owner: the caller. */
+struct report_readings {
+    struct bench_readings of;
+    double *bytes, *lines;
+    uint64_t largest; /* size */
+};
+
+/* 0 or -ENOMEM; can be given to fini either way. */
+int report_readings_init(struct report_readings *readings, const struct report_grid *grid, uint32_t backend,
+                         enum report_mode mode);
+void report_readings_fini(struct report_readings *readings);
+
+/* Part of report_oddities_find() for more than two nodes; in nodes.c. 0 or -ENOMEM. */
+int report_nodes_look(const struct report_grid *grid, struct report_oddities *odd);
+
+/* Adds what is odd of a pair or endpoint, unless it is said already. */
+void report_oddities_note(struct report_oddities *odd, const struct report_oddity *oddity);
 
 /* A GPU, and the most that was seen of it. */
 struct report_gpu {

@@ -15,4 +15,7 @@ double report_rail_fair(const json_t *rails, const json_t *rail);
 /* The rail's part of the bytes of the largest size that came to its node; NaN: none came. */
 double report_rail_share(const struct report_run *run, const json_t *rail);
 
+/* Whether every rail was to serve every endpoint: else shares follow from who sent, and say nothing of the rails. */
+bool report_all_rails_serve(const struct report_run *run);
+
 #endif

@@ -87,7 +87,9 @@ void report_run_destroy(struct report_run *run)
     report_texts_fini(&run->ends);
     report_texts_fini(&run->backends);
     report_texts_fini(&run->rails);
+    report_texts_fini(&run->names);
     free(run->samples);
+    free(run->carried);
     free(run->flows);
     free(run->text);
     free(run->folder);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/status.h"
+#include "bench/result/slow.h"
 #include "bench/words/progress.h"
 
 enum report_mode { REPORT_ISOLATED, REPORT_LOADED, REPORT_MODES };
@@ -30,6 +31,8 @@ struct report_sample {
     double cpu;           /* processor seconds a GB, of both nodes */
     double iters, failures, retransmits, wrong;
     unsigned stamps; /* of enum bench_stamp */
+    size_t carried;  /* the first of the run's `carried`, and how many are the sample's */
+    uint32_t carried_count;
 };
 
 /* What a rail carried of one size, mode and backend. */
@@ -49,7 +52,7 @@ struct report_texts {
 /* More of these no network has, and a file that has them takes for ever. */
 #define REPORT_ENDS_MOST 16384
 #define REPORT_BACKENDS_MOST 64
-#define REPORT_FLOWS_MOST 16384
+#define REPORT_FLOWS_MOST 65536
 
 enum report_source {
     REPORT_OF_RUN,   /* weft mesh, pair, profile */
@@ -70,8 +73,11 @@ struct report_run {
     struct report_texts ends;     /* "node0:host1", in the order of their first samples */
     struct report_texts backends; /* "weft" */
     struct report_texts rails;    /* "node0 eth0" */
+    struct report_texts names;    /* of rails: "eth0" */
     struct report_sample *samples;
     size_t sample_count;
+    struct bench_carried *carried; /* of the samples; `rail` is of `names` */
+    size_t carried_count, carried_room;
     struct report_flow *flows;
     size_t flow_count, flow_room;
 };

@@ -34,14 +34,34 @@ static struct report_flow *flow_of(struct report_run *run, const struct report_s
     return flow;
 }
 
+static bool has_carried(struct report_run *run, struct report_sample *sample, const char *rail, double bytes)
+{
+    uint32_t name;
+
+    if (report_text_index(&run->names, rail, &name))
+        return false;
+    if (run->carried_count == run->carried_room) {
+        size_t room = 2 * run->carried_room + 64;
+        struct bench_carried *wider = realloc(run->carried, room * sizeof *wider);
+        if (!wider)
+            return false;
+        run->carried = wider;
+        run->carried_room = room;
+    }
+    run->carried[run->carried_count++] = (struct bench_carried){name, bytes};
+    sample->carried_count++;
+    return true;
+}
+
 /* What came over each rail to the receiver; of a ping-pong back to the sender. */
-static int take_rails(struct report_run *run, const struct report_sample *sample, const json_t *rails,
+static int take_rails(struct report_run *run, struct report_sample *sample, const json_t *rails,
                       struct wf_status *status)
 {
     int node = report_node_of(run->ends.list[sample->latency ? sample->src : sample->dst]);
     const json_t *rail;
     size_t index;
 
+    sample->carried = run->carried_count;
     json_array_foreach(rails, index, rail)
     {
         double bytes = report_number(rail, "bytes");
@@ -53,7 +73,7 @@ static int take_rails(struct report_run *run, const struct report_sample *sample
             return wf_fail(status, -E2BIG, "it has more rails and sizes than a report can show");
         snprintf(name, sizeof name, "node%d %.120s", node, report_text(rail, "name"));
         struct report_flow *flow = report_text_index(&run->rails, name, &at) ? NULL : flow_of(run, sample, at);
-        if (!flow)
+        if (!flow || !has_carried(run, sample, report_text(rail, "name"), bytes))
             return wf_fail(status, -ENOMEM, "no memory to read it");
         flow->bytes += bytes;
     }

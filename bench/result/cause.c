@@ -96,10 +96,10 @@ static void look_at_slow_rails(struct facts *facts, const struct bench_known *kn
         struct bench_slow rail = known->slow[i];
         if (rail.rail == BENCH_EVERY_RAIL || rail.odd.src == BENCH_EVERY_NODE)
             continue;
-        const char *name = known->names[rail.rail];
+        const char *name = known->names[rail.rail], *how = bench_slow_nothing(&rail) ? "carries nothing" : "is slow";
         rail.rail = BENCH_EVERY_RAIL; /* where it is */
         if (bench_slow_within(&rail, slow) || bench_slow_within(slow, &rail))
-            add(facts, "its rail %.64s is slow", name);
+            add(facts, "its rail %.64s %s", name, how);
     }
 }
 

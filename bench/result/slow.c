@@ -272,6 +272,39 @@ int bench_slow_find(struct bench_readings *readings, struct bench_slow *found, s
     return result;
 }
 
+/* Rates to what a rail carried of them. */
+static void leave_rail(struct tables *tables, uint32_t rail)
+{
+    size_t rails = tables->readings->rails, links = tables->links;
+
+    for (size_t i = 0; i < tables->readings->sizes * links; i++) {
+        const double *parts = tables->parts + i / links * rails * links + i % links;
+        double sum = 0;
+        for (size_t other = 0; other < rails; other++)
+            sum += parts[other * links] > 0 ? parts[other * links] : 0;
+        tables->rates[i] = sum > 0 ? tables->rates[i] * parts[rail * links] / sum : NAN;
+    }
+}
+
+int bench_slow_table(struct bench_readings *readings, uint32_t rail, double **rates)
+{
+    struct bench_readings bare = *readings;
+    struct tables tables = {.readings = &bare, .links = (size_t)readings->nodes * readings->nodes};
+    int result;
+
+    bare.lines = NULL;
+    result = tables_init(&tables, rail != BENCH_EVERY_RAIL);
+    if (result == 0) {
+        fill(&tables);
+        if (rail != BENCH_EVERY_RAIL)
+            leave_rail(&tables, rail);
+        *rates = tables.rates;
+        tables.rates = NULL;
+    }
+    tables_fini(&tables);
+    return result;
+}
+
 /* --- endpoints --- */
 
 /* As rates of a link that is as most are. */

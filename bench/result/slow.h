@@ -69,9 +69,19 @@ int bench_slow_find(struct bench_readings *readings, struct bench_slow *found, s
  * so that a slow node or link is no slow endpoint. */
 int bench_slow_endpoints(struct bench_readings *readings, struct bench_odd *found, size_t most);
 
+/* What is judged: the rates of the links, [(size * nodes + from) * nodes + to], or what one rail carried of them; NaN:
+ * there is none. The caller frees them. */
+int bench_slow_table(struct bench_readings *readings, uint32_t rail, double **rates);
+
 /* Whether two are about the same; whether the first is a part of what the second says. */
 bool bench_slow_same(const struct bench_slow *one, const struct bench_slow *other);
 bool bench_slow_within(const struct bench_slow *one, const struct bench_slow *other);
+
+/* Whether it is a rail that carried nothing. */
+bool bench_slow_nothing(const struct bench_slow *slow);
+
+/* "Slow", "Asymmetric", "Slow rail". */
+const char *bench_slow_word(const struct bench_slow *slow);
 
 /* "node2 sends and receives 1.02 GB/s a link, 85 % of its peers"; of a rail with its name. Returns `text`. */
 const char *bench_slow_text(const struct bench_slow *slow, const char *rail, char *text, size_t room);

@@ -4,6 +4,8 @@
 #include "bench/words/columns.h"
 #include "slow.h"
 
+#define NOTHING 0.005 /* of its peers: above what slow.c takes none for */
+
 bool bench_slow_same(const struct bench_slow *one, const struct bench_slow *other)
 {
     return one->rail == other->rail && one->odd.kind == other->odd.kind && one->odd.src == other->odd.src &&
@@ -29,23 +31,36 @@ bool bench_slow_within(const struct bench_slow *one, const struct bench_slow *ot
     return one->rail == other->rail && (bench_slow_same(one, other) || has(other, one));
 }
 
+bool bench_slow_nothing(const struct bench_slow *slow)
+{
+    return slow->rail != BENCH_EVERY_RAIL && slow->odd.of_peers < NOTHING;
+}
+
+const char *bench_slow_word(const struct bench_slow *slow)
+{
+    return slow->rail != BENCH_EVERY_RAIL ? "Slow rail" : slow->odd.one_way ? "Asymmetric" : "Slow";
+}
+
 static const char *rail_text(const struct bench_slow *slow, const char *rail, char *text, size_t room)
 {
     const struct bench_odd *odd = &slow->odd;
-    double share = 100 * odd->of_peers;
+    char share[48];
 
-    if (odd->src == BENCH_EVERY_NODE)
-        snprintf(text, room, "rail %s carries %.0f %% of the rails beside it, at all nodes", rail, share);
-    else if (odd->kind == BENCH_ODD_NODE)
-        snprintf(text, room, "rail %s of node%zu carries %.0f %% of its peers", rail, odd->src, share);
-    else if (odd->kind == BENCH_ODD_PAIR)
-        snprintf(text, room, "rail %s from node%zu to node%zu carries %.0f %% of its peers", rail, odd->src, odd->dst,
-                 share);
-    else if (odd->kind == BENCH_ODD_SENDER)
-        snprintf(text, room, "rail %s of node%zu carries %.0f %% of its peers where it sends", rail, odd->src, share);
+    if (bench_slow_nothing(slow))
+        snprintf(share, sizeof share, "carries nothing");
     else
-        snprintf(text, room, "rail %s of node%zu carries %.0f %% of its peers where it receives", rail, odd->dst,
-                 share);
+        snprintf(share, sizeof share, "carries %.0f %% of %s", 100 * odd->of_peers,
+                 odd->src == BENCH_EVERY_NODE ? "the rails beside it" : "its peers");
+    if (odd->src == BENCH_EVERY_NODE)
+        snprintf(text, room, "rail %s %s, at all nodes", rail, share);
+    else if (odd->kind == BENCH_ODD_NODE)
+        snprintf(text, room, "rail %s of node%zu %s", rail, odd->src, share);
+    else if (odd->kind == BENCH_ODD_PAIR)
+        snprintf(text, room, "rail %s from node%zu to node%zu %s", rail, odd->src, odd->dst, share);
+    else if (odd->kind == BENCH_ODD_SENDER)
+        snprintf(text, room, "rail %s of node%zu %s where it sends", rail, odd->src, share);
+    else
+        snprintf(text, room, "rail %s of node%zu %s where it receives", rail, odd->dst, share);
     return text;
 }
 

@@ -52,14 +52,36 @@ for seed in 1 2 3; do
     names 1 'Hot: node1 gpu1: it was at 75 °C, the others at '
 done
 
+# ---- of four nodes
+for seed in 1 2 3; do
+    mesh=(seed=$seed nodes=4 sources=2 noise=0.02 jitter=0.02 sizes=4)
+    odd "${mesh[@]}" 'at=2:*:*:0.85' 'at=*:2:*:0.85' again=2:50
+    names 1 'Slow: node2 sends and receives ' '; TCP sent 4800 segments again meanwhile.'
+    odd "${mesh[@]}" 'at=2:*:*:0.85'
+    names 1 'Asymmetric: node2 sends ' 'and receives as they do' 'the file does not say why'
+    odd "${mesh[@]}" 'at=1:3:*:0.85'
+    names 1 'Asymmetric: node1 to node3 has ' 'the way back is as fast as the others'
+    odd "${mesh[@]}" 'at=2:*:1:0.85' 'at=*:2:1:0.85'
+    names 1 'Slow rail: rail eth1 of node2 carries 8' ' % of its peers (isolated; loaded: 8'
+    odd "${mesh[@]}" 'at=*:*:1:0.85'
+    names 1 'Slow rail: rail eth1 carries 8' ' % of the rails beside it, at all nodes (isolated; loaded: 8'
+    odd "${mesh[@]}" 'at=2:*:1:0.5' 'at=*:2:1:0.5'
+    names 2 'Slow rail: rail eth1 of node2 ' 'Slow: node2 sends and receives ' '; its rail eth1 is slow.'
+    odd "${mesh[@]}" few=2:1
+    names 2 'Slow rail: rail eth1 of node2 carries nothing ' 'Slow: node2 sends and receives ' \
+        'its rail eth1 carries nothing; it has 1 of the 2 rails that most have.'
+done
+
 # ---- nothing: also of several rails, of GPUs, and of more endpoints at one side
 for ((seed = 1; seed <= 20; seed++)); do
     noise=0.0$((2 + seed % 4))
-    case $((seed % 4)) in
+    case $((seed % 6)) in
     0) odd seed=$seed noise=$noise ;;
     1) odd seed=$seed noise=$noise gpus=1 rails=4 ;;
     2) odd seed=$seed noise=$noise sources=2 targets=6 ways=1 ;;
     3) odd seed=$seed noise=$noise sources=8 targets=8 modes=1 sizes=3 ;;
+    4) odd seed=$seed noise=$noise nodes=4 sources=2 jitter=$noise ;;
+    5) odd seed=$seed noise=$noise nodes=7 sources=1 sizes=3 rails=4 jitter=$noise ;;
     esac
     names 0
 done

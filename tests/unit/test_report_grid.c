@@ -124,22 +124,27 @@ static void strange_names_are_pairs_too(void **state)
     close_grid(&grid);
 }
 
-static void more_ways_than_there_is_room_for_stay_pairs(void **state)
+static void of_many_nodes_there_are_pairs_between_and_within(void **state)
 {
     json_t *result = report_result();
     struct report_grid grid;
     char name[32];
 
     (void)state;
-    for (int i = 0; i < 2 * REPORT_WAYS_MAX; i++) {
+    for (int i = 0; i < 40; i++) {
         snprintf(name, sizeof name, "node%d:a", i);
-        report_sample(result, name, "node99:a", 1, 5, 1);
+        report_sample(result, name, "node39:a", 1, 5, 1);
     }
     open_grid(&grid, result);
-    assert_int_equal(grid.pair_count, 2 * REPORT_WAYS_MAX);
-    assert_int_equal(grid.way_count, REPORT_WAYS_MAX);
-    for (size_t i = 0; i < grid.pair_count; i++)
+    assert_true(grid.many);
+    assert_int_equal(grid.pair_count, 40);
+    assert_int_equal(grid.way_count, 2);
+    assert_string_equal(report_way_name(&grid, 0, name, sizeof name), "between nodes");
+    assert_string_equal(report_way_name(&grid, 1, name, sizeof name), "within nodes");
+    for (size_t i = 0; i < grid.pair_count; i++) {
         assert_non_null(report_cell(&grid, 0, i));
+        assert_int_equal(report_pair_find(&grid, grid.pairs[i].src, grid.pairs[i].dst), i);
+    }
     close_grid(&grid);
 }
 
@@ -327,7 +332,7 @@ int main(void)
         cmocka_unit_test(pairs_are_in_the_order_of_numbers),
         cmocka_unit_test(a_cell_is_a_sample_or_none),
         cmocka_unit_test(strange_names_are_pairs_too),
-        cmocka_unit_test(more_ways_than_there_is_room_for_stay_pairs),
+        cmocka_unit_test(of_many_nodes_there_are_pairs_between_and_within),
         cmocka_unit_test(in_a_healthy_mesh_nothing_is),
         cmocka_unit_test(a_slow_pair_is_named_with_its_way),
         cmocka_unit_test(an_endpoint_marks_all_its_pairs_of_that_way),
