@@ -134,6 +134,26 @@ static void find_cause(const struct report_run *run, const struct report_oddity 
         snprintf(text, room, "the file does not say why");
 }
 
+/* --- nodes and rails of more than two --- */
+
+static void judge_nodes(struct report_verdict *verdict, const struct report_run *run,
+                        const struct bench_findings *nodes)
+{
+    size_t named = nodes->count < NAMED_MOST ? nodes->count : NAMED_MOST;
+    char what[320];
+
+    for (size_t i = 0; i < named; i++) {
+        const struct bench_finding *finding = &nodes->list[i];
+        const char *backend = run->backends.count > 1 ? run->backends.list[finding->backend] : "";
+        report_say(verdict, REPORT_DOUBT, "%s: %s; %s.", bench_slow_word(&finding->slow),
+                   bench_finding_text(finding, backend, what, sizeof what),
+                   finding->cause[0] ? finding->cause : "the file does not say why");
+    }
+    if (nodes->count + nodes->more > named)
+        report_say(verdict, REPORT_DOUBT, "%zu more nodes, links or rails are slow: see the map of the nodes.",
+                   nodes->count + nodes->more - named);
+}
+
 /* --- pairs --- */
 
 static void judge_oddity(struct report_verdict *verdict, const struct report_run *run,
@@ -156,34 +176,6 @@ static void judge_oddity(struct report_verdict *verdict, const struct report_run
                bench_rate_text(odd->peers_rate, peers, sizeof peers),
                odd->one_way ? ", and the way back is as fast as the others: asymmetric" : "", cause);
 }
-
-/* --- nodes and rails of more than two --- */
-
-static void judge_slow(struct report_verdict *verdict, const struct report_run *run, const struct report_slow *slow)
-{
-    const char *rail = slow->slow.rail == BENCH_EVERY_RAIL ? "" : run->names.list[slow->slow.rail];
-    const char *backend = run->backends.count > 1 ? run->backends.list[slow->backend] : "";
-    char what[256], loaded[32] = "";
-
-    if (!isnan(slow->loaded))
-        snprintf(loaded, sizeof loaded, "; loaded: %.0f %%", 100 * slow->loaded);
-    report_say(verdict, REPORT_DOUBT, "%s: %s (%s%s%s%s); %s.", bench_slow_word(&slow->slow),
-               bench_slow_text(&slow->slow, rail, what, sizeof what), backend, backend[0] ? ", " : "",
-               report_mode_name(slow->mode), loaded, slow->cause[0] ? slow->cause : "the file does not say why");
-}
-
-static void judge_nodes(struct report_verdict *verdict, const struct report_run *run, const struct report_oddities *odd)
-{
-    size_t named = odd->slow_count < NAMED_MOST ? odd->slow_count : NAMED_MOST;
-
-    for (size_t i = 0; i < named; i++)
-        judge_slow(verdict, run, &odd->slow[i]);
-    if (odd->slow_count + odd->slow_more > named)
-        report_say(verdict, REPORT_DOUBT, "%zu more nodes, links or rails are slow: see the map of the nodes.",
-                   odd->slow_count + odd->slow_more - named);
-}
-
-/* --- pairs --- */
 
 /* The largest size of the first mode of a backend. */
 static size_t largest_set(const struct report_grid *grid, uint32_t backend)
@@ -299,7 +291,7 @@ static void judge_stamps(struct report_verdict *verdict, const struct report_run
 
 void report_judge_odd(struct report_verdict *verdict, const struct report_grid *grid, const struct report_oddities *odd)
 {
-    judge_nodes(verdict, grid->run, odd);
+    judge_nodes(verdict, grid->run, &odd->nodes);
     judge_pairs(verdict, grid, odd);
     judge_rails(verdict, grid->run, grid->many);
     judge_stamps(verdict, grid->run);

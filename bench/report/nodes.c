@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/config.h"
-#include "bench/result/cause.h"
 #include "figures.h"
 #include "oddities.h"
 #include "rails.h"
@@ -23,29 +22,6 @@ static bool is_of(const struct report_set *set, uint32_t backend, enum report_mo
 static bool is_node(int node)
 {
     return node >= 0 && node < NODES_MOST;
-}
-
-/* Line rates by node and rail; NULL where one of them is not known. */
-static double *lines_of(const struct report_run *run, uint32_t nodes)
-{
-    const json_t *rails = json_object_get(run->root, "rails"), *rail;
-    double *lines = calloc((size_t)nodes * run->names.count + 1, sizeof *lines);
-    bool known = lines && json_array_size(rails);
-    size_t index;
-
-    json_array_foreach(rails, index, rail)
-    {
-        double speed = report_number(rail, "speed_mbit");
-        int node = report_node_of(report_text(rail, "node"));
-        known = known && speed > 0;
-        for (size_t i = 0; known && node >= 0 && (uint32_t)node < nodes && i < run->names.count; i++)
-            if (strcmp(run->names.list[i], report_text(rail, "name")) == 0)
-                lines[(size_t)node * run->names.count + i] = speed;
-    }
-    if (known)
-        return lines;
-    free(lines);
-    return NULL;
 }
 
 static void add_reading(struct bench_readings *readings, const struct report_grid *grid, uint32_t size, size_t pair,
@@ -99,7 +75,8 @@ int report_readings_init(struct report_readings *readings, const struct report_g
         readings->bytes[of->sizes++] = (double)readings->largest;
     }
     of->bytes = readings->bytes;
-    of->lines = readings->lines = lines_of(run, of->nodes);
+    of->lines = readings->lines = bench_rail_lines(json_object_get(run->root, "rails"),
+                                                   (const char *const *)run->names.list, of->rails, of->nodes);
     return 0;
 }
 
@@ -111,31 +88,6 @@ void report_readings_fini(struct report_readings *readings)
 }
 
 /* --- what is slow --- */
-
-/* Said of isolated already; what is in both says so. */
-static bool is_said(struct report_oddities *odd, const struct report_slow *next)
-{
-    for (size_t i = 0; i < odd->slow_count; i++) {
-        struct report_slow *before = &odd->slow[i];
-        if (before->backend != next->backend || before->mode == next->mode)
-            continue;
-        if (bench_slow_same(&before->slow, &next->slow))
-            before->loaded = next->slow.odd.of_peers;
-        if (bench_slow_within(&next->slow, &before->slow))
-            return true;
-    }
-    return false;
-}
-
-static void note_slow(struct report_oddities *odd, const struct report_slow *next)
-{
-    if (is_said(odd, next))
-        return;
-    if (odd->slow_count < REPORT_ODDITIES_MAX)
-        odd->slow[odd->slow_count++] = *next;
-    else
-        odd->slow_more++;
-}
 
 static void note_endpoint(struct report_oddities *odd, const struct bench_odd *found, uint32_t backend,
                           enum report_mode mode, uint64_t size)
@@ -151,31 +103,24 @@ static void note_endpoint(struct report_oddities *odd, const struct bench_odd *f
 
 static int look_at(const struct report_grid *grid, uint32_t backend, enum report_mode mode, struct report_oddities *odd)
 {
-    struct bench_slow found[REPORT_ODDITIES_MAX];
+    const struct report_run *run = grid->run;
+    struct bench_known_nodes nodes = {json_object_get(run->root, "host"), json_object_get(run->root, "rails"),
+                                      (const char *const *)run->names.list};
     struct bench_odd ends[REPORT_ODDITIES_MAX];
     struct report_readings readings;
-    int result = report_readings_init(&readings, grid, backend, mode);
-    int count = result ? result : bench_slow_find(&readings.of, found, REPORT_ODDITIES_MAX);
-    int of_ends = result ? result : bench_slow_endpoints(&readings.of, ends, REPORT_ODDITIES_MAX);
+    int count = 0, result = report_readings_init(&readings, grid, backend, mode);
 
-    for (int i = 0; i < count && i < REPORT_ODDITIES_MAX; i++) {
-        struct report_slow next = {.slow = found[i], .backend = backend, .mode = mode, .loaded = NAN};
-        struct bench_known known = {&readings.of,
-                                    found,
-                                    (size_t)(count < REPORT_ODDITIES_MAX ? count : REPORT_ODDITIES_MAX),
-                                    json_object_get(grid->run->root, "host"),
-                                    json_object_get(grid->run->root, "rails"),
-                                    (const char *const *)grid->run->names.list};
-        bench_cause_of(&known, &found[i], next.cause, sizeof next.cause);
-        note_slow(odd, &next);
-    }
-    for (int i = 0; i < of_ends && i < REPORT_ODDITIES_MAX; i++)
+    if (result == 0)
+        result = bench_findings_look(&odd->nodes, &readings.of, &nodes, backend, mode == REPORT_LOADED);
+    if (result == 0)
+        count = bench_slow_endpoints(&readings.of, ends, REPORT_ODDITIES_MAX);
+    for (int i = 0; i < count && i < REPORT_ODDITIES_MAX; i++)
         note_endpoint(odd, &ends[i], backend, mode, readings.largest);
     report_readings_fini(&readings);
-    return count == -ENOMEM || of_ends == -ENOMEM ? -ENOMEM : 0;
+    return count == -ENOMEM ? count : result;
 }
 
-/* Over loopback there are no links, as oddities.c says; between GPUs of one machine nor are there nodes. */
+/* Over loopback there are no links between nodes, whatever the endpoints are in. */
 int report_nodes_look(const struct report_grid *grid, struct report_oddities *odd)
 {
     int result = 0;
@@ -212,8 +157,8 @@ static void add_columns(struct map *map)
 
 static const char *mark_of(const struct map *map, const struct bench_slow *cell, uint32_t backend)
 {
-    for (size_t i = 0; i < map->odd->slow_count; i++) {
-        const struct report_slow *slow = &map->odd->slow[i];
+    for (size_t i = 0; i < map->odd->nodes.count; i++) {
+        const struct bench_finding *slow = &map->odd->nodes.list[i];
         if (slow->backend == backend && bench_slow_within(cell, &slow->slow))
             return slow->slow.odd.kind == BENCH_ODD_PAIR    ? slow->slow.odd.one_way ? "slow one way" : "slow"
                    : slow->slow.odd.src == BENCH_EVERY_NODE ? "slow rail"

@@ -193,7 +193,7 @@ int report_oddities_find(const struct report_grid *grid, struct report_oddities 
 {
     int result = 0;
 
-    odd->count = odd->more = odd->slow_count = odd->slow_more = 0;
+    odd->count = odd->more = odd->nodes.count = odd->nodes.more = 0;
     if (grid->many)
         result = report_nodes_look(grid, odd);
     for (uint32_t backend = 0; backend < grid->run->backends.count; backend++)

@@ -9,7 +9,7 @@
 #ifndef WF_REPORT_ODDITIES_H
 #define WF_REPORT_ODDITIES_H
 
-#include "bench/result/odd.h"
+#include "bench/result/findings.h"
 #include "grid.h"
 
 #define REPORT_SLOW_RAIL 0.8
@@ -26,18 +26,8 @@ struct report_oddity {
 
 #define REPORT_ODDITIES_MAX 64
 
-/* A node, a link between two, or a rail of more than two nodes. */
-struct report_slow {
-    struct bench_slow slow; /* its rail is of the run's `names` */
-    uint32_t backend;
-    enum report_mode mode; /* the first in which it is */
-    double loaded;         /* of its peers in loaded, where it is so in both modes; else NaN */
-    char cause[256];       /* "": the file does not say why */
-};
-
 struct report_oddities {
-    struct report_slow slow[REPORT_ODDITIES_MAX];
-    size_t slow_count, slow_more;
+    struct bench_findings nodes; /* of more than two; their rails are of the run's `names` */
     struct report_oddity list[REPORT_ODDITIES_MAX];
     size_t count;
     size_t more; /* that the list has no room for */

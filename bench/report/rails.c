@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/config.h"
+#include "bench/result/cause.h"
 #include "figures.h"
 #include "rails.h"
 
@@ -73,19 +74,9 @@ double report_rail_share(const struct report_run *run, const json_t *rail)
 
 bool report_all_rails_serve(const struct report_run *run)
 {
-    bool on_gpus = strstr(report_text(run->root, "memory"), "cuda") != NULL;
-    const json_t *host;
-    size_t index;
-
-    if (json_is_true(json_object_get(run->root, "loopback")))
-        return false;
-    json_array_foreach(json_object_get(run->root, "host"), index, host)
-    {
-        const char *policy = report_text(json_object_get(host, "affinity"), "rail_policy");
-        if (strcmp(policy, "near") == 0 || strcmp(policy, "node") == 0 || (strcmp(policy, "auto") == 0 && on_gpus))
-            return false;
-    }
-    return true;
+    return !json_is_true(json_object_get(run->root, "loopback")) &&
+           bench_rails_compare(json_object_get(run->root, "host"),
+                               strstr(report_text(run->root, "memory"), "cuda") != NULL);
 }
 
 /* --- shares --- */

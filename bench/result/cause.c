@@ -186,7 +186,7 @@ static void look_at_cores(struct facts *facts, const json_t *hosts, const json_t
     if (number_of(own, "cpus") > 0 && number_of(own, "cpus") < usual)
         add(facts, "it has %.0f processors, most have %.0f", number_of(own, "cpus"), usual);
     if (far_threads(own) && !far_others)
-        add(facts, "%zu threads of its rails ran on another NUMA node than the rail", far_threads(own));
+        add(facts, "threads of its rails ran on another NUMA node than these: %zu", far_threads(own));
     free(cpus);
 }
 
@@ -205,6 +205,20 @@ static void look_at_host(struct facts *facts, const struct bench_known *known, s
 }
 
 /* --- what a rail is --- */
+
+bool bench_rails_compare(const json_t *hosts, bool on_gpus)
+{
+    const json_t *host;
+    size_t index;
+
+    json_array_foreach(hosts, index, host)
+    {
+        const char *policy = text_of(json_object_get(host, "affinity"), "rail_policy");
+        if (strcmp(policy, "near") == 0 || strcmp(policy, "node") == 0 || (strcmp(policy, "auto") == 0 && on_gpus))
+            return false;
+    }
+    return true;
+}
 
 static void look_at_rail(struct facts *facts, const struct bench_known *known, const struct bench_slow *slow)
 {

@@ -429,9 +429,8 @@ void bench_report(struct bench_result *result, FILE *out)
     print_so_far(result, out);
     if (!result->plan->latency) {
         if (result->options->command == BENCH_MESH) {
+            bench_report_odd(result, out);
             bench_report_matrices(result, out);
-            if (result->node_count == 2)
-                bench_report_odd(result, out);
         }
         print_limits(result, columns, out);
     }

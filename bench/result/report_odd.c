@@ -7,6 +7,7 @@
 #include "bench/plan/names.h"
 #include "bench/words/columns.h"
 #include "odd.h"
+#include "report_nodes.h"
 #include "spread.h"
 
 #define NAMED_MOST 6 /* lines; of more, their number is said */
@@ -225,6 +226,10 @@ void bench_report_odd(const struct bench_result *result, FILE *out)
 {
     struct findings findings = {0};
 
+    if (result->node_count > 2) {
+        bench_report_nodes(result, out);
+        return;
+    }
     for (int i = 0; i < result->plan->backend_count; i++)
         for (int mode = 0; mode < BENCH_MODES; mode++)
             for (int way = 0; way < BENCH_WAYS; way++)
