@@ -69,6 +69,8 @@ have_library() {
 # Users other than root often have no sbin in their PATH.
 have_admin() { have "$1" || [[ -x /usr/sbin/$1 || -x /sbin/$1 ]]; }
 
+have_yaml() { python3 -c 'import yaml' >/dev/null 2>&1; }
+
 have_sanitizer() {
     compgen -G "/usr/lib*/lib$1.so.*" >/dev/null || compgen -G "/usr/lib/*-linux-gnu/lib$1.so.*" >/dev/null
 }
@@ -186,6 +188,7 @@ need_cluster() {
     for name in unshare nsenter setpriv; do
         need "$name (namespaces, users and processors of tests)" util-linux util-linux have "$name"
     done
+    need 'PyYAML of python3 (reads manifests)' python3-yaml python3-pyyaml have_yaml
     have apt-get || return 0
     need 'slurmctld (leads a Slurm of the tests)' slurmctld '' have_admin slurmctld
     need 'slurmd (is a node of it)' slurmd '' have_admin slurmd
