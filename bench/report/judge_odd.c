@@ -145,7 +145,7 @@ static void judge_nodes(struct report_verdict *verdict, const struct report_run 
     for (size_t i = 0; i < named; i++) {
         const struct bench_finding *finding = &nodes->list[i];
         const char *backend = run->backends.count > 1 ? run->backends.list[finding->backend] : "";
-        report_say(verdict, REPORT_DOUBT, "%s: %s; %s.", bench_slow_word(&finding->slow),
+        report_say(verdict, REPORT_DOUBT, "%s: %s; %s.", bench_finding_word(finding),
                    bench_finding_text(finding, backend, what, sizeof what),
                    finding->cause[0] ? finding->cause : "the file does not say why");
     }

@@ -155,11 +155,14 @@ static void add_columns(struct map *map)
     map->mark = report_column_add(map->figure, "remark", "", REPORT_MARK, false);
 }
 
-static const char *mark_of(const struct map *map, const struct bench_slow *cell, uint32_t backend)
+static const char *mark_of(const struct map *map, const struct bench_slow *cell, const struct report_set *set)
 {
+    bool loaded = set->mode == REPORT_LOADED;
+
     for (size_t i = 0; i < map->odd->nodes.count; i++) {
         const struct bench_finding *slow = &map->odd->nodes.list[i];
-        if (slow->backend == backend && bench_slow_within(cell, &slow->slow))
+        if (slow->backend == set->backend && (loaded ? slow->in_loaded || !isnan(slow->loaded) : !slow->in_loaded) &&
+            bench_slow_within(cell, &slow->slow))
             return slow->slow.odd.kind == BENCH_ODD_PAIR    ? slow->slow.odd.one_way ? "slow one way" : "slow"
                    : slow->slow.odd.src == BENCH_EVERY_NODE ? "slow rail"
                                                             : "slow node";
@@ -182,9 +185,7 @@ static void add_cells(const struct map *map, const struct report_set *set, uint3
     double middle = there ? report_median(sorted, there) : NAN;
     for (size_t i = 0; sorted && i < links; i++) {
         struct bench_slow cell = {.odd = {.kind = BENCH_ODD_PAIR, .src = i / nodes, .dst = i % nodes}, .rail = rail};
-        if (isnan(rates[i]))
-            continue;
-        report_row_add(map->figure);
+        report_row_add(map->figure); /* also where there is none: nodes stand in their order then */
         report_set_text(map->figure, map->backend, map->grid->run->backends.list[set->backend]);
         report_set_text(map->figure, map->rail, rail == BENCH_EVERY_RAIL ? "all" : map->grid->run->names.list[rail]);
         report_set_text(map->figure, map->mode, report_mode_name(set->mode));
@@ -195,7 +196,7 @@ static void add_cells(const struct map *map, const struct report_set *set, uint3
         report_set_text(map->figure, map->dst, text);
         report_set_number(map->figure, map->rate, rates[i]);
         report_set_number(map->figure, map->share, 100 * rates[i] / middle);
-        report_set_text(map->figure, map->mark, mark_of(map, &cell, set->backend));
+        report_set_text(map->figure, map->mark, isnan(rates[i]) ? "" : mark_of(map, &cell, set));
     }
     map->figure->failed |= !sorted;
     free(sorted);

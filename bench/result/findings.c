@@ -53,6 +53,17 @@ int bench_findings_look(struct bench_findings *findings, struct bench_readings *
     return count == -ENOMEM ? count : 0;
 }
 
+const char *bench_finding_word(const struct bench_finding *finding)
+{
+    const struct bench_slow *slow = &finding->slow;
+
+    if (slow->rail != BENCH_EVERY_RAIL)
+        return "Slow rail";
+    if (finding->in_loaded && slow->odd.kind != BENCH_ODD_PAIR)
+        return "Straggler";
+    return slow->odd.one_way ? "Asymmetric" : "Slow";
+}
+
 const char *bench_finding_text(const struct bench_finding *finding, const char *backend, char *text, size_t room)
 {
     char what[256], loaded[32] = "";

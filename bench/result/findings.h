@@ -35,6 +35,9 @@ struct bench_known_nodes {
 int bench_findings_look(struct bench_findings *findings, struct bench_readings *readings,
                         const struct bench_known_nodes *nodes, uint32_t backend, bool loaded);
 
+/* "Slow", "Asymmetric", "Slow rail"; "Straggler": a node that is slow in loaded, and not in isolated. */
+const char *bench_finding_word(const struct bench_finding *finding);
+
 /* "node2 sends and receives 1.02 GB/s a pair, 85 % of its peers (weft, isolated; loaded: 86 %)"; `backend` may be "".
  * Returns `text`. */
 const char *bench_finding_text(const struct bench_finding *finding, const char *backend, char *text, size_t room);

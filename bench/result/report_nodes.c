@@ -186,7 +186,7 @@ static void look(const struct bench_result *result, const struct bench_backend_o
 
 static void print_finding(const struct bench_finding *finding, const char *backend, FILE *out)
 {
-    const char *word = bench_slow_word(&finding->slow);
+    const char *word = bench_finding_word(finding);
     char what[320];
 
     bench_wrapped(out, bench_columns(out), 2, "%c%s: %s%s%s", tolower(word[0]), word + 1,

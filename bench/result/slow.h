@@ -13,9 +13,9 @@
  * A rail that slows all of a node's rails alike is the node, for only what is beside the others counts of a rail: so
  * whatever slows a measurement as a whole makes no rail slow. Of fewer than 3 nodes nothing is named.
  *
- * With 20 seeds each, 3 sizes and a noise that is normal, of 4, 8, 16 and 64 nodes (test_bench_slow.c): a slow node and
- * a slow rail at a node were named in 20 of 20 at 88 % with a noise of 1 and of 3 % at each pair and size, and at 85 %
- * with 5 %; none of 20 healthy ones named anything.
+ * In simulated meshes of 4, 8 and 16 nodes with 3 sizes, nothing was named in 20 of 20 healthy ones with a noise of up
+ * to 10 %, and what is slow was named in 20 of 20 at 88 % (a rail of one node of 4: 85 %) with a noise of 3 % at each
+ * pair, size and share of a rail. `test_bench_slow figures` has more of them.
  */
 #ifndef WF_BENCH_SLOW_H
 #define WF_BENCH_SLOW_H
@@ -79,9 +79,6 @@ bool bench_slow_within(const struct bench_slow *one, const struct bench_slow *ot
 
 /* Whether it is a rail that carried nothing. */
 bool bench_slow_nothing(const struct bench_slow *slow);
-
-/* "Slow", "Asymmetric", "Slow rail". */
-const char *bench_slow_word(const struct bench_slow *slow);
 
 /* "node2 sends and receives 1.02 GB/s a link, 85 % of its peers"; of a rail with its name. Returns `text`. */
 const char *bench_slow_text(const struct bench_slow *slow, const char *rail, char *text, size_t room);

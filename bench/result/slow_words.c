@@ -36,11 +36,6 @@ bool bench_slow_nothing(const struct bench_slow *slow)
     return slow->rail != BENCH_EVERY_RAIL && slow->odd.of_peers < NOTHING;
 }
 
-const char *bench_slow_word(const struct bench_slow *slow)
-{
-    return slow->rail != BENCH_EVERY_RAIL ? "Slow rail" : slow->odd.one_way ? "Asymmetric" : "Slow";
-}
-
 static const char *rail_text(const struct bench_slow *slow, const char *rail, char *text, size_t room)
 {
     const struct bench_odd *odd = &slow->odd;

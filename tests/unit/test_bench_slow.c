@@ -2,6 +2,7 @@
  * The rule for slow nodes, links and rails, on meshes that are made up with noise from a seed: what differs by 15 % is
  * named, alone and once, and of healthy meshes nothing.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,6 +45,7 @@ static void make(struct mesh *mesh, const struct scene *scene, uint64_t seed)
 
     *mesh = (struct mesh){.readings = {.list = next,
                                        .nodes = scene->nodes,
+                                       .endpoints = scene->nodes * scene->endpoints,
                                        .sizes = scene->sizes,
                                        .rails = scene->rails,
                                        .rails_compare = true},
@@ -63,6 +65,8 @@ static void make(struct mesh *mesh, const struct scene *scene, uint64_t seed)
         rate *= fmax(0.05, 1 + scene->noise * noise(&random, scene->tails));
         *next++ = (struct bench_reading){.src_node = src,
                                          .dst_node = dst,
+                                         .src = src * scene->endpoints + i / scene->endpoints % scene->endpoints,
+                                         .dst = dst * scene->endpoints + i % scene->endpoints,
                                          .size = size,
                                          .rate = rate,
                                          .carried = carried,
@@ -253,11 +257,111 @@ static void what_is_15_percent_slower_is_named(void **state)
             }
 }
 
+/* A slow endpoint of many is no slow node, and is named for all that it sends, not by link. */
+static void an_endpoint_is_judged_beside_its_link(void **state)
+{
+    struct scene scene = {.nodes = 4,
+                          .endpoints = 4,
+                          .rails = 2,
+                          .sizes = 3,
+                          .noise = 0.02,
+                          .share_noise = 0.02,
+                          .part = of_node,
+                          .by = 0.8};
+    struct bench_slow found[FOUND];
+    struct bench_odd ends[FOUND];
+    struct mesh mesh;
+
+    (void)state;
+    make(&mesh, &scene, 1);
+    for (size_t i = 0; i < mesh.readings.count; i++)
+        if (mesh.readings.list[i].src == 14)
+            mesh.readings.list[i].rate *= 0.7;
+    assert_int_equal(bench_slow_find(&mesh.readings, found, FOUND), 1);
+    assert_true(found[0].odd.kind == BENCH_ODD_NODE && found[0].odd.src == ODD_NODE);
+    assert_int_equal(bench_slow_endpoints(&mesh.readings, ends, FOUND), 1);
+    assert_true(ends[0].kind == BENCH_ODD_SENDER && ends[0].src == 14 && fabs(ends[0].of_peers - 0.7) < 0.05);
+    forget(&mesh);
+}
+
+static double of_half(uint32_t rail, uint32_t src, uint32_t dst, double by)
+{
+    (void)rail, (void)dst;
+    return src < 2 ? by : 1;
+}
+
+static double of_dead_rail(uint32_t rail, uint32_t src, uint32_t dst, double by)
+{
+    (void)by;
+    return of_rail_at_node(rail, src, dst, 0);
+}
+
+static void a_half_is_a_group_and_a_dead_rail_is_slow(void **state)
+{
+    struct scene scene = {.nodes = 4,
+                          .endpoints = 1,
+                          .rails = 4,
+                          .sizes = 3,
+                          .noise = 0.01,
+                          .share_noise = 0.01,
+                          .part = of_half,
+                          .by = 0.8};
+    struct bench_slow found[FOUND];
+    struct mesh mesh;
+
+    (void)state;
+    make(&mesh, &scene, 1);
+    assert_int_equal(bench_slow_find(&mesh.readings, found, FOUND), 0);
+    forget(&mesh);
+    scene.part = of_dead_rail;
+    make(&mesh, &scene, 1);
+    assert_int_equal(bench_slow_find(&mesh.readings, found, FOUND), 2); /* and it takes a quarter of the node's rate */
+    assert_true(is_it(5, &found[0]) && bench_slow_nothing(&found[0]));
+    assert_true(is_it(0, &found[1]) && !bench_slow_nothing(&found[1]));
+    forget(&mesh);
+}
+
+/* What comes from a file may be anything. */
+static void what_is_no_reading_is_passed_over(void **state)
+{
+    static const struct bench_reading strange[] = {
+        {.src_node = 9, .dst_node = 1, .rate = 1},     {.src_node = 1, .dst_node = 9, .rate = 1},
+        {.src_node = 1, .dst_node = 1, .rate = 1},     {.src_node = 0, .dst_node = 1, .size = 99, .rate = 1},
+        {.src_node = 0, .dst_node = 1, .rate = NAN},   {.src_node = 0, .dst_node = 1, .rate = -1},
+        {.src_node = 3, .dst_node = 1, .rate = 1e-30},
+    };
+    struct bench_readings none = {.nodes = 4, .endpoints = 8, .sizes = 1, .bytes = (double[]){1}};
+    struct bench_readings large = {.nodes = 4096, .endpoints = 8192, .sizes = 64};
+    struct bench_carried carried[] = {{7, 1}, {0, NAN}, {1, 0}};
+    struct bench_slow found[FOUND];
+    struct bench_odd ends[FOUND];
+    struct bench_reading list[sizeof strange / sizeof strange[0]];
+
+    (void)state;
+    memcpy(list, strange, sizeof list);
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        list[i].carried = carried;
+        list[i].carried_count = 3;
+    }
+    none.list = list;
+    assert_int_equal(bench_slow_find(&none, found, FOUND), 0);
+    none.count = sizeof list / sizeof list[0];
+    none.rails = 2;
+    none.rails_compare = true;
+    assert_int_equal(bench_slow_find(&none, found, FOUND), 0);
+    assert_int_equal(bench_slow_endpoints(&none, ends, FOUND), 0);
+    assert_int_equal(bench_slow_find(&large, found, FOUND), -E2BIG);
+    assert_int_equal(bench_slow_endpoints(&large, ends, FOUND), -E2BIG);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(healthy_meshes_name_nothing),
         cmocka_unit_test(what_is_15_percent_slower_is_named),
+        cmocka_unit_test(an_endpoint_is_judged_beside_its_link),
+        cmocka_unit_test(a_half_is_a_group_and_a_dead_rail_is_slow),
+        cmocka_unit_test(what_is_no_reading_is_passed_over),
     };
 
     if (argc > 1 && strcmp(argv[1], "figures") == 0) {
