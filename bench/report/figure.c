@@ -142,6 +142,15 @@ void report_set_text(struct report_figure *figure, size_t at, const char *text)
         figure->failed = true;
 }
 
+void report_label_add(struct report_figure *figure, size_t at, const char *text)
+{
+    struct report_column *column = &figure->columns[at];
+    uint32_t label;
+
+    if (!figure->failed && !find_text(column, text, 0, &label) && !add_text(column, text, &label))
+        figure->failed = true;
+}
+
 /* --- texts --- */
 
 static bool is_whole(double value)

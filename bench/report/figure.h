@@ -86,6 +86,9 @@ size_t report_row_add(struct report_figure *figure);
 void report_set_number(struct report_figure *figure, size_t column, double value);
 void report_set_text(struct report_figure *figure, size_t column, const char *text);
 
+/* A label that rows may have later: labels stand in the order in which they came. */
+void report_label_add(struct report_figure *figure, size_t column, const char *text);
+
 /* A value as a person reads it, with the unit of its size where that is bytes: "64K", "12.3"; "" of none. Returns
  * `text`, or for a label the label itself. */
 const char *report_cell_text(const struct report_figure *figure, size_t column, size_t row, char *text, size_t room);

@@ -64,6 +64,18 @@ static void add_cell(struct report_figure *figure, const struct report_grid *gri
     report_set_number(figure, columns->high, sample->p90);
 }
 
+/* Of many nodes the first row lacks the endpoints of its own. */
+static void name_ends(struct report_figure *figure, const struct report_grid *grid, const struct columns *columns)
+{
+    char *const *ends = grid->run->ends.list;
+
+    for (size_t pair = 0; grid->many && pair < grid->pair_count; pair++)
+        if (pair == 0 || grid->pairs[pair].src != grid->pairs[pair - 1].src) {
+            report_label_add(figure, columns->src, ends[grid->pairs[pair].src]);
+            report_label_add(figure, columns->dst, ends[grid->pairs[pair].src]);
+        }
+}
+
 static bool in_matrix(const struct report_set *set, bool latency, int mode)
 {
     return set->latency == latency && (int)set->mode == mode;
@@ -81,6 +93,7 @@ static int add_matrix(struct report_figures *figures, const struct report_grid *
     if (!figure)
         return report_figures_add(figures, NULL, status);
     add_columns(figure, grid, latency, &columns);
+    name_ends(figure, grid, &columns);
     /* The first ones are shown first: isolated, and of it the largest size. */
     for (int mode = 0; mode < REPORT_MODES; mode++)
         for (size_t set = grid->set_count; set-- > 0;)

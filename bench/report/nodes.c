@@ -185,7 +185,9 @@ static void add_cells(const struct map *map, const struct report_set *set, uint3
     double middle = there ? report_median(sorted, there) : NAN;
     for (size_t i = 0; sorted && i < links; i++) {
         struct bench_slow cell = {.odd = {.kind = BENCH_ODD_PAIR, .src = i / nodes, .dst = i % nodes}, .rail = rail};
-        report_row_add(map->figure); /* also where there is none: nodes stand in their order then */
+        if (isnan(rates[i]))
+            continue;
+        report_row_add(map->figure);
         report_set_text(map->figure, map->backend, map->grid->run->backends.list[set->backend]);
         report_set_text(map->figure, map->rail, rail == BENCH_EVERY_RAIL ? "all" : map->grid->run->names.list[rail]);
         report_set_text(map->figure, map->mode, report_mode_name(set->mode));
@@ -196,7 +198,7 @@ static void add_cells(const struct map *map, const struct report_set *set, uint3
         report_set_text(map->figure, map->dst, text);
         report_set_number(map->figure, map->rate, rates[i]);
         report_set_number(map->figure, map->share, 100 * rates[i] / middle);
-        report_set_text(map->figure, map->mark, isnan(rates[i]) ? "" : mark_of(map, &cell, set));
+        report_set_text(map->figure, map->mark, mark_of(map, &cell, set));
     }
     map->figure->failed |= !sorted;
     free(sorted);
@@ -223,12 +225,25 @@ static int add_rates(const struct map *map, struct report_readings *readings, co
     return result;
 }
 
+/* In their order: the first row of the map has no cell of the first node. */
+static void name_nodes(const struct map *map, uint32_t nodes)
+{
+    char name[32];
+
+    for (uint32_t node = 0; node < nodes; node++) {
+        snprintf(name, sizeof name, "node%u", node);
+        report_label_add(map->figure, map->src, name);
+        report_label_add(map->figure, map->dst, name);
+    }
+}
+
 static int add_mode(const struct map *map, uint32_t backend, enum report_mode mode)
 {
     struct report_set like = {.backend = backend, .mode = mode};
     struct report_readings readings;
     int result = report_readings_init(&readings, map->grid, backend, mode);
 
+    name_nodes(map, readings.of.nodes);
     if (result == 0)
         result = add_rates(map, &readings, &like, BENCH_EVERY_RAIL);
     for (uint32_t rail = 0; result == 0 && readings.of.rails > 1 && rail < readings.of.rails; rail++)

@@ -326,6 +326,80 @@ static void a_diagonal_is_no_cube(void **state)
     close_grid(&grid);
 }
 
+/* --- nodes --- */
+
+/* Four nodes with an endpoint each, of which node 3's second rail has half of its rate. */
+static json_t *four_nodes(void)
+{
+    json_t *result = report_result();
+    char src[32], dst[32];
+
+    for (int size = 0; size < 3; size++)
+        for (int link = 0; link < 16; link++) {
+            double wobble = 1 + 0.01 * ((link * 7 + size * 3) % 11 - 5) / 5,
+                   part = link / 4 == 3 || link % 4 == 3 ? 0.5 : 1;
+            if (link / 4 == link % 4)
+                continue;
+            snprintf(src, sizeof src, "node%d:host0", link / 4);
+            snprintf(dst, sizeof dst, "node%d:host0", link % 4);
+            json_t *sample = report_sample(result, src, dst, (1 << 20) << size, 50, 5 * wobble * (1 + part) / 2);
+            json_object_set_new(sample, "rails",
+                                json_pack("[{s:s, s:f}, {s:s, s:f}]", "name", "eth0", "bytes", 1e9 * wobble, "name",
+                                          "eth1", "bytes", 1e9 * part));
+        }
+    return result;
+}
+
+static void a_map_has_the_nodes_in_their_order(void **state)
+{
+    struct report_figures figures = {0};
+    struct wf_status status = {0};
+    struct report_grid grid;
+    size_t marked = 0, of_rail = 0;
+
+    (void)state;
+    find(&grid, four_nodes());
+    assert_int_equal(odd.nodes.count, 2);
+    assert_string_equal(odd.nodes.list[0].rail, "eth1");
+    assert_true(odd.nodes.list[0].slow.odd.kind == BENCH_ODD_NODE && odd.nodes.list[0].slow.odd.src == 3);
+    assert_string_equal(odd.nodes.list[1].rail, "");
+    assert_string_equal(odd.nodes.list[1].cause, "its rail eth1 is slow");
+    assert_int_equal(report_nodes(&figures, &grid, &odd, &status), 0);
+    const struct report_figure *map = report_figure_named(&figures, "nodes");
+    assert_non_null(map);
+    assert_int_equal(map->rows, 12 * 3 + 12 * 2); /* all sizes of all rails, and the largest of each */
+    for (int node = 0; node < 4; node++)
+        assert_int_equal(map->columns[report_column_named(map, "destination")].texts[node][4], '0' + node);
+    for (size_t row = 0; row < map->rows; row++) {
+        bool is_rail = strcmp(report_cell_named(map, "rails", row), "eth1") == 0;
+        marked += report_cell_named(map, "remark", row)[0] != '\0';
+        of_rail += is_rail;
+        if (is_rail && strcmp(report_cell_named(map, "source", row), "node3") == 0) {
+            assert_string_equal(report_cell_named(map, "remark", row), "slow node");
+            assert_true(fabs(report_number_named(map, "rate", row) - 1.25) < 0.1);
+        }
+    }
+    assert_int_equal(of_rail, 12);
+    assert_int_equal(marked, 6 * 3 + 6);
+    report_figures_fini(&figures);
+    close_grid(&grid);
+}
+
+static void two_nodes_have_no_map(void **state)
+{
+    struct report_figures figures = {0};
+    struct wf_status status = {0};
+    struct report_grid grid;
+
+    (void)state;
+    find(&grid, mesh(healthy, "isolated"));
+    assert_int_equal(odd.nodes.count, 0);
+    assert_int_equal(report_nodes(&figures, &grid, &odd, &status), 0);
+    assert_null(report_figure_named(&figures, "nodes"));
+    report_figures_fini(&figures);
+    close_grid(&grid);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +412,8 @@ int main(void)
         cmocka_unit_test(an_endpoint_marks_all_its_pairs_of_that_way),
         cmocka_unit_test(between_host_memory_over_loopback_no_link_is_slow),
         cmocka_unit_test(a_diagonal_is_no_cube),
+        cmocka_unit_test(a_map_has_the_nodes_in_their_order),
+        cmocka_unit_test(two_nodes_have_no_map),
     };
 
     return cmocka_run_group_tests(tests, report_folder_setup, report_folder_teardown);
