@@ -16,6 +16,7 @@ struct plugin_joining {
     struct plugin_joining *next;
     uint64_t number;                    /* stands in the handle */
     int64_t deadline_ns, again_ns;      /* gives up; tries again */
+    struct plugin_waiting waiting;      /* for accept() */
     struct plugin_session *session;     /* on which it opens; NULL: it does not */
     struct weft_connection *connection; /* NULL: not open */
     bool ended;                         /* the task has, with `status` and `text` */
@@ -137,7 +138,7 @@ enum nccl_result plugin_listen(struct plugin_user *user, int index, void *handle
         .device = device,
         .profiler = user ? user->profiler : NULL,
         .open = true,
-        .since_ns = plugin_now_ns(),
+        .waiting.since_ns = plugin_now_ns(),
     };
     struct plugin_handle made;
     pthread_mutex_lock(&device->lock);
@@ -178,15 +179,14 @@ static void welcome(struct plugin_device *device, struct weft_connection *connec
     weft_send(connection, NULL, 0, WELCOME_TAG, &options, &request);
 }
 
-/* NCCL waits without a limit, and its log would say nothing. */
-static void say_who_waits(struct plugin_listener *listener)
+/* NCCL waits without a limit, and its log would say nothing: a line each time that `connect_timeout` is over. */
+static void say_who_waits(const struct plugin_device *device, struct plugin_waiting *waiting, const char *for_what)
 {
-    int64_t now_ns = plugin_now_ns(), limit_ns = (int64_t)listener->device->connect_timeout_ms * 1000000;
-    if (now_ns - listener->since_ns < limit_ns || now_ns - listener->said_ns < limit_ns)
+    int64_t now_ns = plugin_now_ns(), limit_ns = (int64_t)device->connect_timeout_ms * 1000000;
+    if (now_ns - waiting->since_ns < limit_ns || now_ns - waiting->said_ns < limit_ns)
         return;
-    listener->said_ns = now_ns;
-    plugin_warn("%s: nobody has connected for %lld s", listener->device->name,
-                (long long)((now_ns - listener->since_ns) / SECOND_NS));
+    waiting->said_ns = now_ns;
+    plugin_warn("%s: %s for %lld s", device->name, for_what, (long long)((now_ns - waiting->since_ns) / SECOND_NS));
 }
 
 enum nccl_result plugin_accept(void *handle, void **out)
@@ -205,7 +205,7 @@ enum nccl_result plugin_accept(void *handle, void **out)
         listener->arrived = NULL;
         welcome(device, comm->connection);
     } else {
-        say_who_waits(listener);
+        say_who_waits(device, &listener->waiting, "nobody has connected");
     }
     pthread_mutex_unlock(&device->lock);
     *out = comm;
@@ -272,7 +272,8 @@ static struct plugin_joining *begin_joining(struct plugin_device *device, struct
     if (!joining)
         return NULL;
     joining->number = handle->joining = device->next_joining++;
-    joining->deadline_ns = plugin_now_ns() + (int64_t)device->connect_timeout_ms * 1000000;
+    joining->waiting.since_ns = plugin_now_ns();
+    joining->deadline_ns = joining->waiting.since_ns + (int64_t)device->connect_timeout_ms * 1000000;
     joining->next = device->joinings;
     device->joinings = joining;
     return joining;
@@ -338,6 +339,8 @@ static int join(struct plugin_device *device, struct plugin_joining *joining, co
         result = plugin_meet(device, handle, &session, err);
         if (result == 1)
             result = open_on(device, joining, session, handle, traffic_class, err);
+    } else if (joining->connection) {
+        say_who_waits(device, &joining->waiting, "connect: the other side has not called accept()");
     }
     return plugin_crossed(device, handle->process, handle->device, result) && now_ns < joining->deadline_ns ? 0
                                                                                                             : result;

@@ -10,6 +10,10 @@
 #include "plugins/nccl/plugin.h"
 #include "plugins/nccl/session.h"
 
+struct plugin_waiting {
+    int64_t since_ns, said_ns; /* waits since; the log was told */
+};
+
 struct plugin_listener {
     struct plugin_task closing; /* first: the close of its comm's connection */
     struct plugin_listener *next;
@@ -20,7 +24,7 @@ struct plugin_listener {
     struct plugin_session *session;  /* of `arrived` */
     bool open;                       /* NCCL has not closed it */
     bool busy;                       /* its comm exists, or is being closed */
-    int64_t since_ns, said_ns;       /* waits since; the log was told */
+    struct plugin_waiting waiting;   /* for a connect() */
 };
 
 /* One operation of the library. */

@@ -103,6 +103,42 @@ static void call_again(void)
     ranks_end();
 }
 
+static void wait_for_warning(void *arg)
+{
+    struct link *link = arg;
+    int64_t until = now_ms() + CONFORM_LIMIT_MS;
+    int warnings = log_lines(NCCL_LOG_WARN);
+    while (log_lines(NCCL_LOG_WARN) == warnings) {
+        if (link->to == conform.me)
+            MUST(net_accept(link->listener, &link->recv));
+        else
+            MUST(net_connect(ranks[0].context, ranks[0].dev, link->handle, &link->send));
+        CHECK(!link->send && !link->recv, "a comm is there though the other side has not called");
+        CHECK(now_ms() < until, "no word in the log on who is waited for");
+        sched_yield();
+    }
+}
+
+/* NCCL waits without a limit: first the one side has not called, then the other. */
+static void waits_are_said(void)
+{
+    CHECK(setenv("WEFT_CONNECT_TIMEOUT", CONFORM_SLOWER > 1 ? "5" : "2", 1) == 0, "no memory");
+    ranks_begin(1);
+    links_ring(1);
+    links_listen();
+    for (int side = 0; side < 2; side++) {
+        for (int i = 0; i < link_count; i++) {
+            if (conform.me == (side ? links[i].from : links[i].to))
+                worker_run(&ranks[0].service, wait_for_warning, &links[i]);
+        }
+        boot_barrier();
+    }
+    links_join();
+    flows_everywhere(&few);
+    links_close();
+    ranks_end();
+}
+
 static void self(void)
 {
     ranks_begin(1);
@@ -278,6 +314,8 @@ const struct conform_case conform_connect_cases[] = {
     {"every_device", "connect", "each device that is announced carries messages", every_device, 0, 60, false},
     {"call_again", "connect", "accept before connect gives NULL, connect before accept does not block", call_again, 0,
      30, false},
+    {"waits_are_said", "connect", "the log says that nobody connects, and that nobody accepts", waits_are_said, 0, 60,
+     false},
     {"self", "connect", "a process connects to itself, accept and connect on one thread", self, 0, 30, false},
     {"crossed", "connect", "all connect to all at once, themselves included, before there is anything", crossed, 0, 120,
      false},
