@@ -130,7 +130,7 @@ static void fill_flow_sample(const struct bench_phase *phase, struct bench_flow 
     memset(sample, 0, sizeof *sample);
     sample->backend = bed->ops;
     sample->mode = phase->mode;
-    sample->pair = *pair;
+    sample->pair = bench_plan_outer(bed->plan, pair);
     sample->size = phase->size;
     sample->iters = phase->iters;
     sample->inflight = phase->slots;

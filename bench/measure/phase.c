@@ -146,7 +146,8 @@ const uint8_t *bench_phase_data(const struct bench_phase *phase, const struct be
 static int flow_failed(const struct bench_phase *phase, const struct bench_flow *flow, int result, const char *text,
                        struct wf_status *status)
 {
-    const struct bench_pair *pair = &phase->bed->plan->pairs[flow->pair];
+    const struct bench_pair outer = bench_plan_outer(phase->bed->plan, &phase->bed->plan->pairs[flow->pair]);
+    const struct bench_pair *pair = &outer;
     char src[32], dst[32], size[32], where[WF_STATUS_TEXT];
 
     snprintf(where, sizeof where, "%s -> %s, %s, %s: %s", bench_src_name(pair, src, sizeof src),

@@ -63,20 +63,27 @@ static uint32_t take_round(struct draw *draw, int one, int other)
     return (uint32_t)word * 64 + bit;
 }
 
+/* Of each two processes of two nodes: a round has one process of a node. */
 static int draw_pair(struct draw *draw, int one, int other, struct wf_status *status)
 {
-    int low = one < other ? one : other, high = one < other ? other : one;
+    const struct bench_plan *plan = draw->plan;
+    int processes = plan->processes, low = one < other ? one : other, high = one < other ? other : one, result = 0;
 
-    if (high >= draw->plan->node_count || /* the place that stays empty where their number is odd */
-        !(bench_plan_sends(draw->plan, low, high) || bench_plan_sends(draw->plan, high, low)))
+    if (high >= plan->node_count / processes) /* the place that stays empty where their number is odd */
         return 0;
-    return add_bout(draw, low, high, take_round(draw, low, high), status);
+    for (int i = 0; result == 0 && i < processes * processes; i++) {
+        int first = low * processes + i / processes, second = high * processes + i % processes;
+        if (bench_plan_sends(plan, first, second) || bench_plan_sends(plan, second, first))
+            result = add_bout(draw, first, second, take_round(draw, low, high), status);
+    }
+    return result;
 }
 
 /* All node pairs, in the order of a tournament. */
 static int draw_all(struct draw *draw, struct wf_status *status)
 {
-    int places = draw->plan->node_count + draw->plan->node_count % 2, circle = places - 1, result = 0;
+    int nodes = draw->plan->node_count / draw->plan->processes;
+    int places = nodes + nodes % 2, circle = places - 1, result = 0;
 
     for (int turn = 0; turn < circle; turn++) {
         result = draw_pair(draw, turn, circle, status);
@@ -150,7 +157,7 @@ static int find_busiest(struct bench_plan *plan, struct wf_status *status)
 
 int bench_plan_bouts(struct bench_plan *plan, const char *scope, struct wf_status *status)
 {
-    struct draw draw = {.plan = plan, .words = (size_t)plan->node_count / 32 + 2};
+    struct draw draw = {.plan = plan, .words = (size_t)plan->node_count * (size_t)plan->processes / 32 + 2};
     int result = 0;
 
     draw.taken = calloc((size_t)plan->node_count * draw.words, sizeof *draw.taken);

@@ -69,12 +69,13 @@ struct bench_options {
     bool markdown;      /* config: the table of the documentation */
     const char **words; /* config, nic, completion, report: what stands there besides options; owned */
     int word_count;
-    int nodes;                  /* --nodes, of a group; 0: not said, or two that know each other's address */
-    int rank;                   /* --rank, of this node; -1: not said */
-    const char *rendezvous;     /* --rendezvous; NULL: not said */
-    bool child;                 /* this process is node1 of --local */
-    bool member;                /* of a group, and not its node0: it leaves no results but its logs */
-    char gave_way[900];         /* what gave way to memory, in lines; empty: nothing did */
+    int nodes;              /* --nodes, of a group, each of its processes; 0: not said, or two that know each other */
+    bool whole;             /* a plan of these options is of whole nodes, whatever processes they have */
+    int rank;               /* --rank, of this node; -1: not said */
+    const char *rendezvous; /* --rendezvous; NULL: not said */
+    bool child;             /* this process is node1 of --local */
+    bool member;            /* of a group, and not its node0: it leaves no results but its logs */
+    char gave_way[900];     /* what gave way to memory, in lines; empty: nothing did */
     uint32_t default_endpoints; /* where the setting is 0: one for each GPU; 0: not known, or there is none */
     const struct bench_backend_choice *backends; /* what the setting `backend` may name; the caller knows them */
     /* topo; words of the command line; NULL: not said */

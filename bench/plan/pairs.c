@@ -31,39 +31,47 @@ static bool is_pattern(const struct bench_plan *plan, const char *name)
     return strcmp(plan->pattern, name) == 0;
 }
 
+/* Only endpoints of equal numbers talk. */
+static bool has_equals(const struct bench_plan *plan)
+{
+    return is_pattern(plan, "pairs") || is_pattern(plan, "ring") || is_pattern(plan, "permutation") ||
+           is_pattern(plan, "bisection");
+}
+
 /* The node to which `node` sends: as far on as the seed says, so that nobody sends to itself. */
 static int permuted(const struct bench_plan *plan, int node)
 {
     uint64_t state = plan->seed;
-    int shift = 1 + (int)(bench_random_next(&state) % (uint64_t)(plan->node_count - 1));
+    int count = plan->node_count / plan->processes;
+    int shift = 1 + (int)(bench_random_next(&state) % (uint64_t)(count - 1));
 
-    return (node + shift) % plan->node_count;
+    return (node + shift) % count;
 }
 
 bool bench_plan_sends(const struct bench_plan *plan, int src_node, int dst_node)
 {
-    int half = plan->node_count / 2;
+    int count = plan->node_count / plan->processes, half = count / 2;
+    bool first = dst_node == 0;
 
+    if (plan->processes > 1 && has_equals(plan) && src_node % plan->processes != dst_node % plan->processes)
+        return false;
+    src_node /= plan->processes;
+    dst_node /= plan->processes;
     if (is_pattern(plan, "ring"))
-        return (src_node + 1) % plan->node_count == dst_node;
+        return (src_node + 1) % count == dst_node;
     if (is_pattern(plan, "permutation"))
         return permuted(plan, src_node) == dst_node;
     if (is_pattern(plan, "bisection"))
         return src_node % half == dst_node % half && src_node < 2 * half && dst_node < 2 * half;
-    return !is_pattern(plan, "incast") || dst_node == 0;
+    return !is_pattern(plan, "incast") || first;
 }
 
 /* Whether the pattern has (src, dst) from one node to the other, or within one. */
 static bool pattern_has(const struct bench_plan *plan, int src_node, uint32_t src, int dst_node, uint32_t dst)
 {
-    static const char *const equals[] = {"pairs", "ring", "permutation", "bisection"};
-
     if (is_pattern(plan, "incast"))
         return dst_node == 0 && dst == 0;
-    for (size_t i = 0; i < sizeof equals / sizeof equals[0]; i++)
-        if (is_pattern(plan, equals[i]))
-            return src == dst && bench_plan_sends(plan, src_node, dst_node);
-    return true;
+    return !has_equals(plan) || (src == dst && bench_plan_sends(plan, src_node, dst_node));
 }
 
 int bench_plan_add_inter(struct bench_plan *plan, int low, int high, struct wf_status *status)

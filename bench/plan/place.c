@@ -37,22 +37,36 @@ int bench_place_number(const char *option, const char *text, int least, int *num
 int bench_place_check(struct bench_options *options, bool launched, struct wf_status *status)
 {
     bool said = options->nodes || options->rank >= 0 || options->rendezvous;
+    int processes = (int)wf_config_number(options->config, WF_SET_PROCESSES);
 
     if (said && (options->place == BENCH_PLACE_LISTEN || options->place == BENCH_PLACE_CONNECT))
         return wf_fail(status, -EINVAL,
                        "--nodes, --rank and --rendezvous are for nodes that meet as a group: leave out --%s",
                        options->place == BENCH_PLACE_LISTEN ? "listen" : "connect");
+    if (options->command != BENCH_MESH)
+        return 0;
+    if (processes > 1 && (options->place == BENCH_PLACE_LISTEN || options->place == BENCH_PLACE_CONNECT))
+        return wf_fail(status, -EINVAL,
+                       "--processes %d: with --%s a node is one process: use --local, --nodes or a launcher", processes,
+                       options->place == BENCH_PLACE_LISTEN ? "listen" : "connect");
+    if (processes > 1 && options->place == BENCH_PLACE_LOCAL && options->nodes == 0)
+        options->nodes = 2;
+    if (options->nodes * processes > BENCH_NODES_MOST)
+        return wf_fail(status, -EINVAL, "--nodes %d with --processes %d: more than %d processes", options->nodes,
+                       processes, BENCH_NODES_MOST);
     if (options->place == BENCH_PLACE_LOCAL) {
         if (options->rank >= 0 || options->rendezvous)
             return wf_fail(status, -EINVAL, "--local starts all nodes here: leave out --%s",
                            options->rank >= 0 ? "rank" : "rendezvous");
         if (options->nodes == 1)
             return wf_fail(status, -EINVAL, "--nodes 1: a mesh has 2 nodes at least");
+        options->nodes *= processes;
         return 0;
     }
+    options->nodes *= processes;
     if (options->rank >= 0 && options->rank >= options->nodes)
         return wf_fail(status, -EINVAL, "--rank %d of --nodes %d: ranks go from 0 to one less than the nodes",
-                       options->rank, options->nodes);
+                       options->rank, options->nodes / processes);
     if (said || (launched && options->place == BENCH_PLACE_NONE && options->command == BENCH_MESH))
         options->place = BENCH_PLACE_GROUP;
     return 0;

@@ -222,6 +222,34 @@ static void plan_numbers(struct bench_plan *plan, const struct wf_config *config
     plan->modes[BENCH_LOADED] = plan->command == BENCH_MESH && strcmp(mode, "isolated") != 0;
 }
 
+static int share_endpoints(struct bench_plan *plan, const struct wf_config *config, struct wf_status *status)
+{
+    uint32_t processes = (uint32_t)plan->processes;
+
+    if (processes > 1 && strcmp(wf_config_text(config, WF_SET_SCOPE), "inter") != 0)
+        return wf_fail(status, -EINVAL, "--processes %u measures between nodes: leave out --scope %s", processes,
+                       wf_config_text(config, WF_SET_SCOPE));
+    if (processes > 1 && strcmp(wf_config_text(config, WF_SET_PATTERN), "alltoall") == 0)
+        return wf_fail(status, -EINVAL, "--processes %u measures between nodes: use --pattern mesh", processes);
+    if (plan->endpoints % processes)
+        return wf_fail(status, -EINVAL, "--processes %u cannot share %u endpoints evenly: make these a multiple of it",
+                       processes, plan->endpoints);
+    plan->endpoints /= processes;
+    return 0;
+}
+
+struct bench_pair bench_plan_outer(const struct bench_plan *plan, const struct bench_pair *pair)
+{
+    uint32_t processes = (uint32_t)plan->processes;
+    struct bench_pair outer = *pair;
+
+    outer.src_node = (uint16_t)(pair->src_node / processes);
+    outer.dst_node = (uint16_t)(pair->dst_node / processes);
+    outer.src = pair->src_node % processes * plan->endpoints + pair->src;
+    outer.dst = pair->dst_node % processes * plan->endpoints + pair->dst;
+    return outer;
+}
+
 int bench_plan_init(struct bench_plan *plan, const struct bench_options *options, struct wf_status *status)
 {
     const struct wf_config *config = options->config;
@@ -231,10 +259,13 @@ int bench_plan_init(struct bench_plan *plan, const struct bench_options *options
     plan->latency = options->latency;
     plan->group = 1;
     plan->node_count = options->nodes ? options->nodes : 2;
+    plan->processes = options->nodes && !options->whole ? (int)wf_config_number(config, WF_SET_PROCESSES) : 1;
     plan->nccl_library = wf_config_text(config, WF_SET_NCCL_LIBRARY);
     plan->plugin_library = wf_config_text(config, WF_SET_PLUGIN_LIBRARY);
     plan_numbers(plan, config, options->default_endpoints);
     int result = plan_backends(plan, options->backends, wf_config_text(config, WF_SET_BACKEND), status);
+    if (result == 0)
+        result = share_endpoints(plan, config, status);
     if (result == 0)
         result = plan_sizes(plan, config, status);
     if (result == 0)

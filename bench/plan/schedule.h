@@ -73,6 +73,7 @@ struct bench_plan {
         uint32_t gpus; /* that its endpoints take in turn; 0: host memory */
     } nodes[BENCH_NODES_MOST];
     int node_count;
+    int processes; /* of a node, each of which stands in this plan as one of its own, with a share of the endpoints */
     uint32_t inflight;   /* messages outstanding per pair; 0: by the command and the size */
     uint32_t buffers;    /* that the messages of a pair take turns in, at each side; 0: see bench_plan_areas() */
     uint64_t background; /* latency: bytes of the messages that are exchanged meanwhile; 0: none */
@@ -101,6 +102,9 @@ struct bench_plan {
 /* -EINVAL: settings that contradict each other; -EOPNOTSUPP: not available here. Can be given to fini either way. */
 int bench_plan_init(struct bench_plan *plan, const struct bench_options *options, struct wf_status *status);
 void bench_plan_fini(struct bench_plan *plan);
+
+/* The pair by node and endpoint, where the plan has processes of nodes. */
+struct bench_pair bench_plan_outer(const struct bench_plan *plan, const struct bench_pair *pair);
 
 /* What is known of a node's memory before the nodes meet, or once they have: the plan says host at first. */
 void bench_plan_set_memory(struct bench_plan *plan, int node, enum bench_memory memory, uint32_t gpus);

@@ -33,7 +33,7 @@ int bench_expect_ready(const struct bench_result *result, struct wf_status *stat
 
     if (code || share == 0)
         return code;
-    if (result->options->nodes > 2)
+    if (result->options->nodes / (int)wf_config_number(result->options->config, WF_SET_PROCESSES) > 2)
         return wf_fail(status, -EINVAL, "--expect %.40s is about the line rate between two nodes: leave it out",
                        wf_config_text(result->options->config, WF_SET_EXPECT));
     if (bench_line_unknown(result, why, sizeof why)[0])

@@ -63,7 +63,10 @@ int bench_result_logs(const struct bench_result *result, const char *folder, str
 
     bench_log_role(result, role, sizeof role);
 
-    for (uint32_t endpoint = 0; code == 0 && endpoint < result->plan->endpoints; endpoint++) {
+    uint32_t first = result->first_endpoint;
+    uint32_t end = result->endpoint_count ? first + result->endpoint_count : result->plan->endpoints;
+
+    for (uint32_t endpoint = first; code == 0 && endpoint < end; endpoint++) {
         char path[WF_VALUE_MAX + 96], name[32], cut[320];
         FILE *file;
         snprintf(path, sizeof path, "%s/fullmesh_%s_gpu%u_%s.log", folder, role, endpoint, result->stamp);

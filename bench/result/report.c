@@ -68,11 +68,14 @@ static void print_plan(const struct bench_result *result, int columns, FILE *out
 {
     const struct bench_rail_names *rails = &result->rails[result->node];
     const struct bench_plan *plan = result->plan;
-    char memory[48], nodes[24] = "", names[2048] = "";
+    int processes = (int)wf_config_number(result->options->config, WF_SET_PROCESSES);
+    char memory[48], nodes[64] = "", names[2048] = "";
     size_t used = 0;
 
     if (result->node_count > 2)
         snprintf(nodes, sizeof nodes, ", nodes: %d", result->node_count);
+    if (processes > 1)
+        snprintf(nodes + strlen(nodes), sizeof nodes - strlen(nodes), ", processes: %d per node", processes);
 
     for (int i = 0; i < rails->count && used < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s %s", i ? "," : "", rails->names[i]);

@@ -184,8 +184,8 @@ static void keep(json_t **place, const json_t *totals, const char *name)
 /* What bench_footprint_to_json() tells, and nothing else: the other node may tell it as often as it likes. */
 static void keep_footprint(json_t *host, const json_t *footprint)
 {
-    static const char *const names[] = {"session_s",    "connect_s",   "max_rss_bytes",
-                                        "buffer_bytes", "descriptors", "threads", "sessions"};
+    static const char *const names[] = {"session_s",   "connect_s", "max_rss_bytes", "buffer_bytes",
+                                        "descriptors", "threads",   "sessions"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (json_object_get(footprint, names[i]))
@@ -223,6 +223,32 @@ void bench_result_keep_totals(struct bench_result *result, int node, const json_
         keep(&result->fallbacks[node], totals, "fallbacks");
     if (result->host[node])
         keep_in_host(result->host[node], totals);
+    pthread_mutex_unlock(&result->lock);
+}
+
+static void add_rail(json_t *sum, const json_t *rail)
+{
+    static const char *const counts[] = {"bytes",    "sent_bytes",   "received_bytes", "stalls",
+                                         "failures", "resent_bytes", "retransmits",    "damaged"};
+
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        json_int_t one = json_integer_value(json_object_get(sum, counts[i]));
+        json_object_set_new(sum, counts[i], json_integer(one + json_integer_value(json_object_get(rail, counts[i]))));
+    }
+}
+
+void bench_result_add_rails(struct bench_result *result, int node, const json_t *rails)
+{
+    const json_t *rail;
+    size_t index;
+
+    pthread_mutex_lock(&result->lock);
+    json_array_foreach(rails, index, rail)
+    {
+        json_t *sum = json_array_get(result->rail_totals[node], index);
+        if (sum)
+            add_rail(sum, rail);
+    }
     pthread_mutex_unlock(&result->lock);
 }
 

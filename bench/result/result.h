@@ -57,6 +57,8 @@ struct bench_result {
     const struct bench_plan *plan; /* NULL until there is one */
     int node;
     int node_count;
+    uint32_t first_endpoint; /* of those that this process has of its node; all of them: 0, and of the plan */
+    uint32_t endpoint_count; /* 0: all */
     uint32_t at_once; /* node pairs of many nodes that were measured at a time when isolated; 0: all that can be */
     char started[32]; /* ISO 8601, UTC */
     char stamp[32];   /* for file names: the same on all nodes */
@@ -107,6 +109,9 @@ void bench_result_unwritten(struct bench_result *result, const struct wf_status 
 
 /* Keeps what bench_totals() tells of a node. */
 void bench_result_keep_totals(struct bench_result *result, int node, const json_t *totals);
+
+/* Adds what further processes of a node have told of its rails. */
+void bench_result_add_rails(struct bench_result *result, int node, const json_t *rails);
 
 /* Sum over all samples; samples that were not checked count nothing. */
 uint64_t bench_result_wrong_bytes(const struct bench_result *result);

@@ -66,8 +66,9 @@ json_t *bench_introduction(const struct bench_agreement *agreement)
                   "digest", json_sprintf("%016" PRIx64, bench_plan_digest(agreement->plan)), "host",
                   bench_host_facts(link, agreement->plan->endpoints), "rails", bench_rail_facts(link), "fallbacks",
                   bench_fallback_facts(link), "stamp", agreement->result->stamp, "endpoints",
-                  (json_int_t)agreement->plan->endpoints, "memory", bench_memory_name(link->gpus.memory), "gave_way",
-                  agreement->options->gave_way, "settings", shared_to_json(config));
+                  (json_int_t)agreement->plan->endpoints * agreement->plan->processes, "memory",
+                  bench_memory_name(link->gpus.memory), "gave_way", agreement->options->gave_way, "settings",
+                  shared_to_json(config));
     json_object_update(hello, memory);
     json_decref(memory);
     return hello;

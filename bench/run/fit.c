@@ -64,7 +64,8 @@ static int lower_endpoints(struct bench_options *options, const struct bench_pla
 {
     char text[16];
 
-    snprintf(text, sizeof text, "%u", plan->endpoints - (plan->endpoints > 16 ? plan->endpoints / 16 : 1));
+    uint32_t fewer = plan->endpoints - (plan->endpoints > 16 ? plan->endpoints / 16 : 1);
+    snprintf(text, sizeof text, "%u", fewer * (uint32_t)plan->processes);
     return set(options, WF_SET_ENDPOINTS, text, status);
 }
 

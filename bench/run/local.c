@@ -58,7 +58,8 @@ static void add_meeting(struct arguments *arguments, const struct bench_options 
         add_argument(arguments, text);
         return;
     }
-    snprintf(text, sizeof text, "--nodes=%d", options->nodes);
+    snprintf(text, sizeof text, "--nodes=%d",
+             options->nodes / (int)wf_config_number(options->config, WF_SET_PROCESSES));
     add_argument(arguments, text);
     snprintf(text, sizeof text, "--rank=%d", node);
     add_argument(arguments, text);

@@ -211,6 +211,7 @@ static void run_destroy(struct bench_run *run)
     bench_ending_fini(&run->ending);
     bench_child_fini(&run->child);
     bench_plan_fini(&run->plan);
+    bench_plan_fini(&run->outer);
     bench_result_fini(&run->result);
     free(run);
 }

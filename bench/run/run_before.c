@@ -121,8 +121,12 @@ static int become_member(struct bench_run *run, struct wf_status *status)
         return wf_fail(status, -EINVAL, "%s: a mesh has 2 nodes at least", bench_team_source(run->team));
     if (asked && asked != options->nodes)
         return wf_fail(status, -EINVAL, "--nodes %d, and %s: start as many", asked, bench_team_source(run->team));
-    run->result.node = run->link.node;
-    int result = bench_result_set_nodes(&run->result, options->nodes, status);
+    int processes = (int)wf_config_number(options->config, WF_SET_PROCESSES);
+    if (options->nodes % processes || options->nodes == processes)
+        return wf_fail(status, -EINVAL, "%s, and --processes %d: start so many on each of 2 nodes or more",
+                       bench_team_source(run->team), processes);
+    run->result.node = run->link.node / processes;
+    int result = bench_result_set_nodes(&run->result, options->nodes / processes, status);
     pthread_mutex_lock(&run->result.lock);
     bench_plan_fini(&run->plan);
     if (result == 0)
@@ -173,6 +177,38 @@ static int take_turn(struct bench_run *run, struct wf_status *status)
     return result;
 }
 
+/* The endpoints of a process take the GPUs of their numbers: here, the first ones. */
+static void take_share_of_gpus(struct bench_gpus *gpus, uint32_t first)
+{
+    struct bench_gpus all = *gpus;
+
+    for (uint32_t i = 0; i < gpus->count; i++)
+        gpus->infos[i] = all.infos[(first + i) % gpus->count];
+}
+
+/* The result is about nodes, whatever processes they have. */
+static int make_outer(struct bench_run *run, struct wf_status *status)
+{
+    uint32_t processes = (uint32_t)run->plan.processes, share = run->plan.endpoints;
+    struct bench_options options = *run->options;
+
+    options.nodes /= run->plan.processes;
+    options.whole = true;
+    int result = bench_plan_init(&run->outer, &options, status);
+    if (result)
+        return result;
+    for (int node = 0; node < options.nodes; node++)
+        bench_plan_set_memory(&run->outer, node, run->plan.nodes[node * run->plan.processes].memory,
+                              run->plan.nodes[node * run->plan.processes].gpus);
+    pthread_mutex_lock(&run->result.lock);
+    run->result.plan = &run->outer;
+    run->result.first_endpoint = (uint32_t)run->link.node % processes * share;
+    run->result.endpoint_count = share;
+    pthread_mutex_unlock(&run->result.lock);
+    take_share_of_gpus(&run->link.gpus, run->result.first_endpoint);
+    return 0;
+}
+
 int bench_run_agree(struct bench_run *run, struct wf_status *status)
 {
     struct bench_agreement agreement = {
@@ -206,6 +242,8 @@ int bench_run_agree(struct bench_run *run, struct wf_status *status)
     /* What the other node wants measured may take more room than what was planned here. */
     if (result == 0 && run->options->place == BENCH_PLACE_LISTEN)
         result = bench_files_prepare(run->options, &run->plan, &run->made_out, status);
+    if (result == 0 && run->plan.processes > 1)
+        result = make_outer(run, status);
     run->result.at_once = run->at_once;
     bench_control_expect_within(run->control, -1);
     run->bed.copied_up_to = agreement.eager;

@@ -17,6 +17,7 @@ struct bench_run {
     struct bench_visit *visit; /* of a server that stays; NULL: the node is there for this run alone */
     struct bench_gpus gpus;    /* chosen before the other node has its say */
     struct bench_plan plan;
+    struct bench_plan outer; /* the same of whole nodes, for the result; without pairs where `plan` is that */
     struct bench_link link;
     struct bench_team *team; /* NULL: there are two nodes */
     uint32_t at_once;        /* node pairs of a team that measure isolated */

@@ -62,6 +62,19 @@ void bench_sets_take_busy(struct bench_sets *sets, int node, const json_t *busy)
         bench_busy_from_json(json_array_get(busy, (size_t)i), &sets->of[i].busy[node]);
 }
 
+void bench_sets_join(struct bench_sets *sets, const struct bench_plan *plan)
+{
+    int processes = plan->processes;
+
+    for (int i = 0; i < sets->count && processes > 1; i++)
+        for (int node = 0; node < plan->node_count / processes; node++) {
+            struct bench_busy all = sets->of[i].busy[node * processes];
+            for (int k = 1; k < processes; k++)
+                all.own += sets->of[i].busy[node * processes + k].own;
+            sets->of[i].busy[node] = all;
+        }
+}
+
 /* --- measuring --- */
 
 static void describe(const struct bench_bed *bed, enum bench_mode mode, uint64_t size, char *text, size_t room)

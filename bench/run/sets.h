@@ -27,6 +27,10 @@ void bench_sets_sum_up(struct bench_sets *sets, int node);
 json_t *bench_sets_busy(const struct bench_sets *sets, int node);
 void bench_sets_take_busy(struct bench_sets *sets, int node, const json_t *busy);
 
+/* What was busy at each process of the plan, as that of whole nodes: where there are several, the first one tells what
+ * the machine did, and all of them what their own part was. */
+void bench_sets_join(struct bench_sets *sets, const struct bench_plan *plan);
+
 /* The same pairs on every backend, one right after the other, so that what disturbs the machine disturbs all alike.
  * None is always the first. */
 int bench_sets_measure(struct bench_bed *bed, struct bench_sets *sets, uint32_t first, struct bench_result *result,

@@ -49,7 +49,8 @@ static void note_node(struct hearing *hearing, int node, const json_t *about)
     if (eager > agreement->eager)
         agreement->eager = eager;
     bench_adopt_memory(agreement->plan, node, about);
-    bench_remember(agreement->result, node, about);
+    if (node % agreement->plan->processes == 0)
+        bench_remember(agreement->result, node / agreement->plan->processes, about);
     note_machine(hearing, node, about);
 }
 
@@ -84,7 +85,7 @@ static int take(void *context, const json_t *about, struct wf_status *status)
 
 /* --- what follows for all --- */
 
-/* Nodes of the machine that has most. */
+/* Processes on the machine that has most. */
 static uint32_t most_of_a_machine(const struct hearing *hearing, int nodes)
 {
     uint32_t most = 1;
@@ -261,7 +262,7 @@ int bench_team_agree(struct bench_agreement *agreement, struct bench_team *team,
     if (result)
         return result;
     *at_once = (uint32_t)wf_config_number(agreement->options->config, WF_SET_NODE_PAIRS);
-    if (*at_once == 0 && sharers > 1)
+    if (*at_once == 0 && sharers > (uint32_t)agreement->plan->processes)
         *at_once = 1;
     pthread_mutex_lock(&agreement->result->lock);
     agreement->result->begun_ns = wf_clock_now(&wf_clock_monotonic);

@@ -26,6 +26,7 @@ struct tour {
     size_t before, told; /* samples of this mode begin there; those up to there node0 knows */
     int busy_told;       /* sizes of which it knows what was busy here */
     bool totals_told;
+    json_t *totals; /* by process, of nodes with several, once the run is over; NULL: it is not */
 };
 
 /* --- what all tell node0 --- */
@@ -53,6 +54,32 @@ static json_t *tell(void *context)
     return text;
 }
 
+/* Of a node's processes the first one tells what is the node's, and the rails have carried what all of them have: which
+ * can be said once all have told. */
+static void keep_totals(struct tour *tour, int rank, json_t *totals)
+{
+    if (tour->bed->plan->processes == 1)
+        bench_result_keep_totals(tour->result, rank, totals);
+    else if (tour->totals)
+        json_array_set(tour->totals, (size_t)rank, totals);
+}
+
+static void join_totals(struct tour *tour)
+{
+    size_t processes = (size_t)tour->bed->plan->processes, rank;
+    const json_t *totals;
+
+    json_array_foreach(tour->totals, rank, totals)
+    {
+        if (!json_is_object(totals))
+            continue;
+        if (rank % processes == 0)
+            bench_result_keep_totals(tour->result, (int)(rank / processes), totals);
+        else
+            bench_result_add_rails(tour->result, (int)(rank / processes), json_object_get(totals, "rails"));
+    }
+}
+
 static int take(void *context, const json_t *text, struct wf_status *status)
 {
     struct tour *tour = context;
@@ -64,7 +91,7 @@ static int take(void *context, const json_t *text, struct wf_status *status)
     if (json_object_get(text, "busy") && size >= 0 && size < tour->set_count)
         bench_sets_take_busy(&tour->sets[size], (int)node, json_object_get(text, "busy"));
     if (json_object_get(text, "totals"))
-        bench_result_keep_totals(tour->result, (int)node, json_object_get(text, "totals"));
+        keep_totals(tour, (int)node, json_object_get(text, "totals"));
     return bench_samples_take(tour->bed->plan, tour->result, json_object_get(text, "samples"), status);
 }
 
@@ -105,6 +132,8 @@ static int conclude(struct tour *tour, int code, struct wf_status *status)
     struct wf_status ignored;
     int added = 0;
 
+    for (int i = 0; i < tour->set_count; i++)
+        bench_sets_join(&tour->sets[i], tour->bed->plan);
     for (int i = 0; added == 0 && i < tour->set_count; i++)
         added = bench_sets_add(tour->bed->plan, &tour->sets[i], tour->before, tour->result, code ? &ignored : status);
     if (code || added)
@@ -365,10 +394,15 @@ int bench_team_finish(struct bench_bed *bed, struct bench_team *team, struct ben
     if (link->gpus.count)
         link->gpu_states = bench_gpu_states(&link->gpus, bed->plan->endpoints);
     json_t *totals = bench_totals(link);
-    bench_result_keep_totals(result, bed->node, totals);
+    bench_result_keep_totals(result, result->node, totals);
     json_decref(totals);
     tour.told = result->sample_count;
+    tour.totals = json_array();
+    for (int i = 0; i < bed->plan->node_count; i++)
+        json_array_append_new(tour.totals, json_null());
     int code = bench_team_gather(team, &gathering, status);
+    join_totals(&tour);
+    json_decref(tour.totals);
     if (code)
         return code;
     *passed = bench_result_wrong_bytes(result) == 0 && result->sample_count == bench_plan_samples(bed->plan);

@@ -53,6 +53,10 @@ test_whole() {
     expect_result "$scratch/r.json" 5 90 'alltoall'
     mesh 2 'a group of two' --endpoints 1 --size 1K --mode isolated
     expect_result "$scratch/r.json" 2 2 'a group of two'
+    mesh 2 'two processes a node' --processes 2 --endpoints 4 --size 1K --log-dir "$scratch/logs2"
+    expect_result "$scratch/r.json" 2 64 'two processes a node'
+    expect_even 8 'two processes a node'
+    [[ $(cat "$scratch"/logs2/*.log | grep -c PERF) == 16 ]] || fail "logs of processes: $(ls "$scratch/logs2")"
     # Two neighbours, and three of the tree.
     mesh 8 'ring' --endpoints 1 --size 1K --pattern ring --sessions 2
     expect_result "$scratch/r.json" 8 16 'ring'
@@ -90,6 +94,10 @@ test_usage() {
     expect_status 2 'a rank that there is not'
     run "$weft" mesh --nodes 3 --listen
     expect_status 2 'two ways to meet'
+    run "$weft" mesh --local --processes 3 --endpoints 4
+    expect_status 2 'no even share'
+    run "$weft" mesh --listen --processes 2
+    expect_status 2 'processes of a node that listens'
     run "$weft" mesh --local --nodes 1
     expect_status 2 'one node'
     run "$weft" mesh --local --nodes 3 --expect 0.9 --size 1K --endpoints 1 "${small[@]}"

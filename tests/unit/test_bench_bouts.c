@@ -200,6 +200,42 @@ static void pairs_within_nodes_are_the_first_round(void **state)
     free(plan);
 }
 
+/* Processes are as nodes to the rounds, but of a node only one is in a round; to the result they are their nodes. */
+static void processes_share_the_endpoints(void **state)
+{
+    struct bench_plan *plan = calloc(1, sizeof *plan);
+    struct bench_options options = {
+        .command = BENCH_MESH, .config = &config, .backends = backends, .nodes = 6, .rank = -1};
+    struct wf_status status = {0};
+    uint32_t seen[3][4][3][4] = {{{{0}}}};
+
+    (void)state;
+    plan_of(plan, 3, "4", "mesh", NULL);
+    bench_plan_fini(plan);
+    assert_int_equal(wf_config_set(&config, WF_SET_PROCESSES, "2", WF_ORIGIN_COMMAND, "command line", &status), 0);
+    assert_int_equal(bench_plan_init(plan, &options, &status), 0);
+    expect_rounds(plan);
+    assert_int_equal(plan->endpoints, 2);
+    assert_int_equal(plan->pair_count, 3 * 2 * 16);
+    for (uint32_t i = 0; i < plan->bout_count; i++)
+        for (uint32_t k = i + 1; k < plan->bout_count && plan->bouts[k].round == plan->bouts[i].round; k++) {
+            assert_int_not_equal(plan->bouts[i].low / 2, plan->bouts[k].low / 2);
+            assert_int_not_equal(plan->bouts[i].high / 2, plan->bouts[k].high / 2);
+        }
+    for (uint32_t i = 0; i < plan->pair_count; i++) {
+        struct bench_pair outer = bench_plan_outer(plan, &plan->pairs[i]);
+        assert_int_not_equal(outer.src_node, outer.dst_node);
+        seen[outer.src_node][outer.src][outer.dst_node][outer.dst]++;
+    }
+    for (int i = 0; i < 3 * 4 * 3 * 4; i++)
+        assert_int_equal((&seen[0][0][0][0])[i], i / 48 != i / 4 % 3);
+    assert_int_equal(wf_config_set(&config, WF_SET_ENDPOINTS, "3", WF_ORIGIN_COMMAND, "command line", &status), 0);
+    bench_plan_fini(plan);
+    assert_int_equal(bench_plan_init(plan, &options, &status), -EINVAL);
+    bench_plan_fini(plan);
+    free(plan);
+}
+
 /* All nodes make it of the same settings; another seed is another order. */
 static void the_order_is_the_seeds(void **state)
 {
@@ -226,9 +262,13 @@ static void the_order_is_the_seeds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_two_nodes_meet_once), cmocka_unit_test(a_pattern_has_its_pairs),
-        cmocka_unit_test(a_ring_has_two_neighbours), cmocka_unit_test(all_send_to_one),
-        cmocka_unit_test(halves_are_equal),          cmocka_unit_test(pairs_within_nodes_are_the_first_round),
+        cmocka_unit_test(every_two_nodes_meet_once),
+        cmocka_unit_test(a_pattern_has_its_pairs),
+        cmocka_unit_test(a_ring_has_two_neighbours),
+        cmocka_unit_test(all_send_to_one),
+        cmocka_unit_test(halves_are_equal),
+        cmocka_unit_test(pairs_within_nodes_are_the_first_round),
+        cmocka_unit_test(processes_share_the_endpoints),
         cmocka_unit_test(the_order_is_the_seeds),
     };
 

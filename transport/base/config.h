@@ -109,6 +109,7 @@ enum wf_setting_id {
     WF_SET_MEMORY,
     WF_SET_PATTERN,
     WF_SET_NODE_PAIRS,
+    WF_SET_PROCESSES,
     WF_SET_SESSIONS,
     WF_SET_SCOPE,
     WF_SET_MODE,

@@ -245,6 +245,10 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
         COUNT(BENCH, HOW, MESH, "node_pairs", "auto", "pairs", "auto", 4096,
               "Pairs of nodes that measure at a time when isolated.",
               .more = "Auto takes one where nodes share a machine, else as many as there can be with no node in two."),
+    [WF_SET_PROCESSES] = INT(
+        BENCH, HOW, MESH | SWEEP, "processes", "1", "processes", 1, 64,
+        "Processes of each node, each with a context and a share of the endpoints.",
+        .more = "With --local, --nodes or a launcher, which starts so many on each node, one after the other by rank."),
     [WF_SET_SESSIONS] = INT(BENCH, NETWORK, MESH, "sessions", "0", "sessions", 0, 65536,
                             "Sessions with other nodes that a node of many keeps open at a time; 0 means no limit.",
                             .more = "Those with its parent and children, by which results travel, do not count."),
