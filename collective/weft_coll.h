@@ -123,6 +123,121 @@ WEFT_API int weft_group_wait(struct weft_group *group, int timeout_ms, struct we
  * Only for poll, select and epoll (level-triggered). The group owns it. */
 WEFT_API int weft_group_fd(struct weft_group *group);
 
+/* ------------------------------------------------------------------------------------------- collectives */
+
+/*
+ * What all members do with an array of each. Every member calls with the same collective, count, type, operation and
+ * root or distance (else the results are undefined, or the group ends in -EPROTO), and all start the same operations,
+ * barriers among them, in the same order. Several may be under way, of one thread or of many.
+ *
+ *   - A count is a number of elements, 0 and up, also below the number of members. With 0 the pointers may be NULL.
+ *   - The caller owns the memory. `in` must stay as it is until the end of the operation, `out` is undefined until
+ *     then, and after an error. They may not overlap, but where a comment says how a call works in place.
+ *   - Host memory, or GPU memory of a card that the context uses (setting gpus), which passes through host memory of
+ *     the library: then the call waits for the copy from the GPU, and what polls the completion for that to the GPU.
+ *   - The calls without _start wait. `timeout_ms` -1: any time. Those with _start do not: weft_group_poll() has the
+ *     completion, with `user_data`, and its `bytes` are those of `out`; `timeout_ms` 0: no deadline, below 0: -EINVAL.
+ *     The first use of a partner opens a session with it, which stays open.
+ *   - After its deadline an operation ends in -ETIMEDOUT, and with it the group at every member: `err` names who has
+ *     not started it. A member that is lost, or leaves before it has done its part, ends it everywhere with its name.
+ *   - Errors: -EINVAL, of the arguments (nothing has begun: the others wait for this member), -ENOMEM, -EMFILE more
+ *     sessions are needed than weft_group_options.sessions allows, and those of the group, which they end.
+ *
+ * Which algorithm serves an operation depends on its kind, its bytes and the number of members alone: see
+ * weft_group_algorithms(). With the algorithm the order of summation is fixed, too: the bits of a result are the same
+ * at every member and in every run, whatever was first. Of N members, x(i) is the element of rank i:
+ *
+ *   - ring: of element e of the chunk of rank c: ((x(c+1) + x(c+2)) + ...) + x(c), the ranks modulo N. The chunk of
+ *     rank c of an all-reduce is elements c * count / N (rounded down) up to (c+1) * count / N; of a reduce-scatter,
+ * the elements that rank c gets.
+ *   - tree (doubling, halving): let P be the largest power of two up to N, and R = N - P. The first 2R ranks are
+ *     added in pairs, x(0) + x(1), x(2) + x(3), and so on, and the others are as they are: that makes P values, in
+ * their order. Then neighbours are added, y(0) + y(1), y(2) + y(3), and so on, until one value is left.
+ *
+ * Each addition is rounded to the type, to nearest, ties to even: 16-bit types are added as float32, and rounded after
+ * each addition. Sums of integers wrap around. An average is the sum, so rounded, divided by N, and rounded once more
+ * (16-bit types: divided as float32; integers: towards 0). Of minimum and maximum, -0 is less than 0. A result that is
+ * no number is the quiet NaN without sign and payload, of minimum and maximum also if only one element is none.
+ * Denormal numbers stay, where the calling thread has not turned them off.
+ */
+
+enum weft_type {
+    WEFT_FLOAT64 = 0,
+    WEFT_FLOAT32 = 1,
+    WEFT_FLOAT16 = 2,  /* IEEE 754 binary16 */
+    WEFT_BFLOAT16 = 3, /* the upper half of a float32 */
+    WEFT_INT32 = 4,
+    WEFT_INT64 = 5,
+    WEFT_UINT8 = 6,
+};
+
+enum weft_op { WEFT_SUM = 0, WEFT_MIN = 1, WEFT_MAX = 2, WEFT_AVG = 3 };
+
+enum weft_collective {
+    WEFT_ALL_REDUCE = 0,
+    WEFT_REDUCE_SCATTER = 1,
+    WEFT_ALL_GATHER = 2,
+    WEFT_BROADCAST = 3,
+    WEFT_ALL_TO_ALL = 4,
+    WEFT_SHIFT = 5,
+};
+
+/* `out` gets, element by element, what `op` makes of the `count` elements of all members. In place: in == out. */
+WEFT_API int weft_group_all_reduce(struct weft_group *group, const void *in, void *out, uint64_t count,
+                                   enum weft_type type, enum weft_op op, int timeout_ms, struct weft_error *err);
+WEFT_API int weft_group_all_reduce_start(struct weft_group *group, const void *in, void *out, uint64_t count,
+                                         enum weft_type type, enum weft_op op, int timeout_ms, void *user_data,
+                                         struct weft_error *err);
+
+/* As an all-reduce of size * count elements, of which rank r gets the `count` that begin at r * count. In place: `out`
+ * is that part of `in`; the rest of `in` stays as it is. */
+WEFT_API int weft_group_reduce_scatter(struct weft_group *group, const void *in, void *out, uint64_t count,
+                                       enum weft_type type, enum weft_op op, int timeout_ms, struct weft_error *err);
+WEFT_API int weft_group_reduce_scatter_start(struct weft_group *group, const void *in, void *out, uint64_t count,
+                                             enum weft_type type, enum weft_op op, int timeout_ms, void *user_data,
+                                             struct weft_error *err);
+
+/* `out`, of size * count elements, gets the `count` elements of every member, in the order of ranks. In place: `in` is
+ * the own part of `out`. */
+WEFT_API int weft_group_all_gather(struct weft_group *group, const void *in, void *out, uint64_t count,
+                                   enum weft_type type, int timeout_ms, struct weft_error *err);
+WEFT_API int weft_group_all_gather_start(struct weft_group *group, const void *in, void *out, uint64_t count,
+                                         enum weft_type type, int timeout_ms, void *user_data, struct weft_error *err);
+
+/* `out` gets the `count` elements at `in` of the rank `root`; at others `in` is not looked at. In place: in == out. */
+WEFT_API int weft_group_broadcast(struct weft_group *group, const void *in, void *out, uint64_t count,
+                                  enum weft_type type, uint32_t root, int timeout_ms, struct weft_error *err);
+WEFT_API int weft_group_broadcast_start(struct weft_group *group, const void *in, void *out, uint64_t count,
+                                        enum weft_type type, uint32_t root, int timeout_ms, void *user_data,
+                                        struct weft_error *err);
+
+/* Both have size * count elements: part s of `out` at rank r is part r of `in` at rank s. In place (in == out), by a
+ * copy of `in`. */
+WEFT_API int weft_group_all_to_all(struct weft_group *group, const void *in, void *out, uint64_t count,
+                                   enum weft_type type, int timeout_ms, struct weft_error *err);
+WEFT_API int weft_group_all_to_all_start(struct weft_group *group, const void *in, void *out, uint64_t count,
+                                         enum weft_type type, int timeout_ms, void *user_data, struct weft_error *err);
+
+/* Send and receive around a ring: sends `in` to the rank `by` places on, and receives `out` from the one as many places
+ * back, both modulo the size (`by` 1: the neighbours; -1: the other way round). In place (in == out), by a copy of
+ * `in`. */
+WEFT_API int weft_group_shift(struct weft_group *group, const void *in, void *out, uint64_t count, enum weft_type type,
+                              int by, int timeout_ms, struct weft_error *err);
+WEFT_API int weft_group_shift_start(struct weft_group *group, const void *in, void *out, uint64_t count,
+                                    enum weft_type type, int by, int timeout_ms, void *user_data,
+                                    struct weft_error *err);
+
+/* Bytes of one element; 0: no such type. */
+WEFT_API uint64_t weft_type_bytes(enum weft_type type);
+
+/* Which algorithm serves a collective of `bytes` among `size` members: "ring", "doubling", "halving", "tree", "pairs";
+ * "" for no such collective. The bytes are those of the larger of `in` and `out`. */
+WEFT_API const char *weft_group_algorithm(enum weft_collective collective, uint64_t bytes, uint32_t size);
+
+/* Writes the table of choice as text, a line for each row, as snprintf() does: at most `room` bytes, with the
+ * terminating 0, and returns the length of the whole text. */
+WEFT_API int weft_group_algorithms(char *text, uint64_t room);
+
 /* ------------------------------------------------------------------------------------------- connections */
 
 /*
