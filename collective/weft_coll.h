@@ -158,7 +158,8 @@ WEFT_API int weft_group_fd(struct weft_group *group);
  * each addition. Sums of integers wrap around. An average is the sum, so rounded, divided by N, and rounded once more
  * (16-bit types: divided as float32; integers: towards 0). Of minimum and maximum, -0 is less than 0. A result that is
  * no number is the quiet NaN without sign and payload, of minimum and maximum also if only one element is none.
- * Denormal numbers stay, where the calling thread has not turned them off.
+ * Denormal numbers stay, where the calling thread has not turned them off. A group of one member
+ * copies.
  */
 
 enum weft_type {

@@ -1,6 +1,6 @@
 /*
  * Who is late, where no member may be asked: the late ones answer nobody. So whoever has waited for a quarter of its
- * time writes the number of its barrier to the board, which is memory of rank 0 that the library serves without rank
+ * time writes the number of its operation to the board, which is memory of rank 0 that the library serves without rank
  * 0's help; and reads all of it before its time is over. Rank 0 itself never touches that memory: it is told the same
  * in messages.
  */
@@ -120,7 +120,7 @@ void wf_coll_board_is_present(struct weft_group *group, struct wf_coll_session *
     if (session->rank < 0)
         return;
     group->members[session->rank].present = number;
-    if (group->rank == 0 && group->entered >= number)
+    if (group->rank == 0 && group->ordered >= number)
         wf_coll_say(group, session, WF_COLL_HERE, "%llu", number);
 }
 
@@ -129,32 +129,60 @@ void wf_coll_board_here(struct weft_group *group, const char *text)
     group->first_here = strtoull(text, NULL, 10);
 }
 
+static bool is_present(const struct weft_group *group, uint32_t rank, uint64_t order)
+{
+    if (rank == group->rank)
+        return true;
+    if (group->rank == 0)
+        return group->members[rank].present >= order;
+    return rank == 0 ? group->first_here >= order : group->seen[rank] >= order;
+}
+
 static bool is_late(struct weft_group *group, uint32_t rank)
 {
-    uint64_t number = group->done + 1;
-    if (rank == group->rank)
-        return false;
-    for (int i = 0; i < 2; i++)
-        if (rank == 2 * group->rank + 1 + (uint32_t)i && group->child_sent[i] >= number)
+    const struct wf_coll_operation *operation = group->judged;
+    for (int i = 0; i < 2 && operation->barrier > 0; i++)
+        if (rank == 2 * group->rank + 1 + (uint32_t)i && group->child_sent[i] >= operation->barrier)
             return false;
-    if (group->rank == 0)
-        return group->members[rank].present < number;
-    return rank == 0 ? group->first_here < number : group->seen[rank] < number;
+    return !is_present(group, rank, operation->order);
+}
+
+/* Where a member needs one other alone, some may have done their part and gone on: then only the first one on the way
+ * that is not there is late. */
+static bool is_first_late(struct weft_group *group, uint32_t rank)
+{
+    uint32_t at = group->rank;
+    for (uint32_t i = 0; i < group->size && at != WF_OPS_NOBODY; i++) {
+        if (!is_present(group, at, group->judged->order))
+            return rank == at;
+        at = wf_op_needs(group->judged->op, at);
+    }
+    return false;
+}
+
+static void name_operation(const struct wf_coll_operation *operation, char text[64])
+{
+    if (operation->op)
+        snprintf(text, 64, "collective %llu (%s)", (unsigned long long)operation->collective,
+                 wf_op_name(operation->op));
+    else
+        snprintf(text, 64, "barrier %llu", (unsigned long long)operation->barrier - 1);
 }
 
 void wf_coll_board_judge(struct weft_group *group, const struct wf_coll_operation *operation)
 {
     int waited_ms = (int)((wf_coll_now_ns() - operation->started_ns) / 1000000);
-    char names[160];
-    bool known = group->rank == 0 || (group->seen_valid && group->asked == group->done + 1);
-    if (known && wf_coll_list(group, is_late, names, sizeof names) > 0)
-        wf_coll_fail(group, -ETIMEDOUT, "barrier %llu: %s did not enter it within %d ms",
-                     (unsigned long long)operation->number - 1, names, waited_ms);
+    char names[160], what[64];
+    bool known = group->rank == 0 || (group->seen_valid && group->asked == operation->order);
+    bool one = operation->op && wf_op_needs(operation->op, group->rank) != WF_OPS_NOBODY;
+    group->judged = operation;
+    name_operation(operation, what);
+    if (known && wf_coll_list(group, one ? is_first_late : is_late, names, sizeof names) > 0)
+        wf_coll_fail(group, -ETIMEDOUT, "%s: %s did not %s it within %d ms", what, names,
+                     operation->op ? "start" : "enter", waited_ms);
     else if (known)
-        wf_coll_fail(group, -ETIMEDOUT, "barrier %llu did not end within %d ms, though all members are in it",
-                     (unsigned long long)operation->number - 1, waited_ms);
+        wf_coll_fail(group, -ETIMEDOUT, "%s did not end within %d ms, though all members are in it", what, waited_ms);
     else
-        wf_coll_fail(group, -ETIMEDOUT,
-                     "barrier %llu did not end within %d ms; who is late is not known, for %s does not answer",
-                     (unsigned long long)operation->number - 1, waited_ms, group->members[0].name);
+        wf_coll_fail(group, -ETIMEDOUT, "%s did not end within %d ms; who is late is not known, for %s does not answer",
+                     what, waited_ms, group->members[0].name);
 }

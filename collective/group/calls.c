@@ -1,6 +1,5 @@
 /* The calls of weft_coll.h on a group that is up. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "collective/group/group.h"
 
@@ -13,16 +12,6 @@ static int enter(struct weft_group *group, int timeout_ms, bool waited, void *us
     return result < 0 ? wf_coll_refuse(err, result, "no memory for a barrier") : 0;
 }
 
-static void take_out(struct weft_group *group, struct wf_coll_operation *operation)
-{
-    struct wf_coll_operation **at = &group->operations;
-    while (*at != operation)
-        at = &(*at)->next;
-    *at = operation->next;
-    free(operation);
-    wf_coll_ring(group);
-}
-
 int weft_group_barrier(struct weft_group *group, int timeout_ms, struct weft_error *err)
 {
     struct weft_error unused = {0};
@@ -33,21 +22,9 @@ int weft_group_barrier(struct weft_group *group, int timeout_ms, struct weft_err
     pthread_mutex_lock(&group->lock);
     wf_coll_drive(group);
     int result = enter(group, timeout_ms, true, NULL, &operation, err);
-    while (result == 0) {
-        wf_coll_drive(group);
-        if (operation->ended)
-            break;
-        pthread_mutex_unlock(&group->lock);
-        wf_coll_sleep(group, WF_COLL_NEVER);
-        pthread_mutex_lock(&group->lock);
-    }
-    if (result == 0) {
-        result = operation->completion.status;
-        if (result < 0)
-            wf_coll_refuse(err, result, "%s", operation->completion.text);
-        take_out(group, operation);
-    }
-    pthread_mutex_unlock(&group->lock);
+    if (result == 0)
+        result = wf_coll_await(group, operation, err);
+    wf_coll_unlock(group);
     return result;
 }
 
@@ -63,26 +40,8 @@ int weft_group_barrier_start(struct weft_group *group, int timeout_ms, void *use
     wf_coll_drive(group);
     int result = enter(group, timeout_ms > 0 ? timeout_ms : -1, false, user_data, &operation, err);
     wf_coll_drive(group);
-    pthread_mutex_unlock(&group->lock);
+    wf_coll_unlock(group);
     return result;
-}
-
-static int take_ended(struct weft_group *group, struct weft_completion *completions, int max)
-{
-    int count = 0;
-    struct wf_coll_operation **at = &group->operations;
-    while (*at && count < max) {
-        struct wf_coll_operation *operation = *at;
-        if (!operation->ended || operation->waited) {
-            at = &operation->next;
-            continue;
-        }
-        completions[count++] = operation->completion;
-        *at = operation->next;
-        free(operation);
-    }
-    wf_coll_ring(group);
-    return count;
 }
 
 int weft_group_wait(struct weft_group *group, int timeout_ms, struct weft_completion *completions, int max)
@@ -90,17 +49,17 @@ int weft_group_wait(struct weft_group *group, int timeout_ms, struct weft_comple
     if (!group || !completions || max < 1)
         return -EINVAL;
     int64_t until_ns = timeout_ms < 0 ? WF_COLL_NEVER : wf_coll_now_ns() + timeout_ms * 1000000LL;
+    int count;
+    pthread_mutex_lock(&group->lock);
     for (;;) {
-        pthread_mutex_lock(&group->lock);
         wf_coll_drive(group);
-        int count = take_ended(group, completions, max);
-        pthread_mutex_unlock(&group->lock);
-        if (count > 0)
-            return count;
-        if (until_ns != WF_COLL_NEVER && wf_coll_now_ns() >= until_ns)
-            return -ETIMEDOUT;
-        wf_coll_sleep(group, until_ns);
+        count = wf_coll_take_ended(group, completions, max);
+        if (count > 0 || (until_ns != WF_COLL_NEVER && wf_coll_now_ns() >= until_ns))
+            break;
+        wf_coll_rest(group, until_ns);
     }
+    wf_coll_unlock(group);
+    return count > 0 ? count : -ETIMEDOUT;
 }
 
 int weft_group_poll(struct weft_group *group, struct weft_completion *completions, int max)
@@ -137,9 +96,7 @@ int weft_group_connection(struct weft_group *group, uint32_t rank, int timeout_m
                                     timeout_ms);
             break;
         }
-        pthread_mutex_unlock(&group->lock);
-        wf_coll_sleep(group, until_ns);
-        pthread_mutex_lock(&group->lock);
+        wf_coll_rest(group, until_ns);
     }
     if (result == 1) {
         struct wf_coll_session *session = group->members[rank].session;
@@ -147,7 +104,7 @@ int weft_group_connection(struct weft_group *group, uint32_t rank, int timeout_m
         session->used = ++group->uses;
         *out = session->data;
     }
-    pthread_mutex_unlock(&group->lock);
+    wf_coll_unlock(group);
     return result == 1 ? 0 : result;
 }
 
@@ -173,7 +130,7 @@ void weft_group_release(struct weft_group *group, uint32_t rank)
         session->used = ++group->uses;
         session->kept = false;
     }
-    pthread_mutex_unlock(&group->lock);
+    wf_coll_unlock(group);
 }
 
 uint32_t weft_group_sessions(struct weft_group *group)
@@ -185,6 +142,6 @@ uint32_t weft_group_sessions(struct weft_group *group)
     wf_coll_drive(group);
     for (const struct wf_coll_session *session = group->sessions; session; session = session->next)
         count += session->state == WF_COLL_OPEN || session->state == WF_COLL_PARTED;
-    pthread_mutex_unlock(&group->lock);
+    wf_coll_unlock(group);
     return count;
 }

@@ -178,7 +178,7 @@ static int take_events(struct weft_group *group)
 
 static void set_timer(struct weft_group *group)
 {
-    int64_t next_ns = wf_coll_sessions_next_ns(group), other_ns = wf_coll_barriers_next_ns(group);
+    int64_t next_ns = wf_coll_sessions_next_ns(group), other_ns = wf_coll_operations_next_ns(group);
     if (other_ns < next_ns)
         next_ns = other_ns;
     if (group->phase != WF_COLL_MADE && group->status == 0) {
@@ -189,7 +189,10 @@ static void set_timer(struct weft_group *group)
         if (group->knows_ns < next_ns && group->knows_ns > wf_coll_now_ns())
             next_ns = group->knows_ns;
     }
+    if (next_ns == group->timer_ns && next_ns > wf_coll_now_ns())
+        return;
     struct itimerspec at = {0};
+    group->timer_ns = next_ns;
     if (next_ns != WF_COLL_NEVER) {
         at.it_value.tv_sec = next_ns / 1000000000LL;
         at.it_value.tv_nsec = next_ns % 1000000000LL;
@@ -202,13 +205,17 @@ void wf_coll_drive(struct weft_group *group)
 {
     int count;
     do {
-        count = take_completions(group);
-        count += take_events(group);
+        do {
+            count = take_completions(group);
+            count += take_events(group);
+        } while (count > 0);
+        wf_coll_judge_trouble(group);
+        count = wf_coll_collectives_tend(group);
     } while (count > 0);
     int64_t now_ns = wf_coll_now_ns();
     wf_coll_sessions_tend(group, now_ns);
     wf_coll_making_tend(group, now_ns);
-    wf_coll_barriers_tend(group, now_ns);
+    wf_coll_operations_tend(group, now_ns);
     set_timer(group);
 }
 

@@ -168,6 +168,8 @@ static int open_endpoints(struct weft_group *group, struct weft_error *err)
     if (result == 0)
         result = weft_endpoint_create(group->context, WF_COLL_DATA, &group->data, err);
     if (result == 0)
+        result = weft_endpoint_create(group->context, WF_COLL_WORK, &group->work, err);
+    if (result == 0)
         result = weft_queue_create(group->context, &group->queue, err);
     if (result == 0)
         result = wf_coll_drive_open(group, err);
@@ -222,9 +224,7 @@ static int gather(struct weft_group *group, struct weft_error *err)
             break;
         wf_coll_sleep(group, WF_COLL_NEVER);
     }
-    free(group->operations);
-    group->operations = NULL;
-    wf_coll_ring(group);
+    wf_coll_operations_free(group);
     group->phase = WF_COLL_MADE;
     struct wf_coll_session *first = group->rank > 0 ? group->members[0].session : NULL;
     if (first && !wf_coll_is_near(group, 0))
@@ -243,6 +243,7 @@ static int make(struct weft_context *context, struct wf_meet *meet, const char *
     pthread_mutex_init(&group->lock, NULL);
     group->set = group->timer = group->bell = -1;
     group->context = context;
+    wf_coll_port_init(group);
     group->meet = *meet;
     group->rank = meet->rank;
     group->size = meet->size;
@@ -325,17 +326,18 @@ static void say_goodbye(struct weft_group *group)
 
 static void free_group(struct weft_group *group)
 {
-    while (group->operations) {
-        struct wf_coll_operation *operation = group->operations;
-        group->operations = operation->next;
-        free(operation);
-    }
+    wf_coll_operations_free(group);
     for (uint32_t i = 0; group->members && i < group->size; i++)
         free(group->members[i].addresses);
     wf_coll_sessions_free(group);
     free(group->members);
     pthread_mutex_destroy(&group->lock);
     free(group);
+}
+
+static bool under_way(const struct weft_group *group)
+{
+    return group->sessions || group->notes > 0 || group->transfers > 0;
 }
 
 void weft_group_destroy(struct weft_group *group)
@@ -345,14 +347,16 @@ void weft_group_destroy(struct weft_group *group)
     pthread_mutex_lock(&group->lock);
     group->ending = true;
     wf_coll_dials_cancel(group);
+    wf_coll_collectives_stop(group);
     say_goodbye(group);
     int64_t until_ns = wf_coll_now_ns() + GOODBYE_NS;
-    while (group->queue && (group->sessions || group->notes > 0) && wf_coll_now_ns() < until_ns) {
+    while (group->queue && under_way(group) && wf_coll_now_ns() < until_ns) {
         wf_coll_drive(group);
-        if (group->sessions || group->notes > 0)
+        if (under_way(group))
             wf_coll_sleep(group, until_ns);
         say_goodbye(group); /* to who has come meanwhile */
     }
+    weft_endpoint_destroy(group->work);
     weft_endpoint_destroy(group->data);
     weft_endpoint_destroy(group->control); /* ends the receive */
     while (group->queue && weft_queue_destroy(group->queue) == -EBUSY && wf_coll_now_ns() < until_ns + GOODBYE_NS) {
@@ -414,6 +418,6 @@ int weft_group_status(struct weft_group *group, struct weft_error *err)
     int status = group->status;
     if (status < 0)
         wf_coll_refuse(err, status, "%s", group->text);
-    pthread_mutex_unlock(&group->lock);
+    wf_coll_unlock(group);
     return status;
 }

@@ -3,8 +3,9 @@
  *
  *     tree: rank r has the parent (r - 1) / 2 and the children 2r + 1 and 2r + 2, and a session with each of them
  *
- * Every session between two members has two connections, between the endpoints of control and of data of both; the side
- * that has dialled opens them and says HELLO. Messages of control are text, their tag is their kind (words.h).
+ * Every session between two members has three connections, between the endpoints of control, of data and of work of
+ * both: messages of the group, what the user does, and collectives. The side that has dialled opens them and says
+ * HELLO. Messages of control are text, their tag is their kind (words.h).
  */
 #ifndef WF_COLL_GROUP_H
 #define WF_COLL_GROUP_H
@@ -13,22 +14,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collective/ops/ops.h"
 #include "collective/rendezvous/rendezvous.h"
 #include "collective/weft_coll.h"
 
-#define WF_COLL_VERSION 1
+#define WF_COLL_VERSION 2
 #define WF_COLL_CONTROL 0xFFFFFF00u /* endpoints */
 #define WF_COLL_DATA 0xFFFFFF01u
+#define WF_COLL_WORK 0xFFFFFF02u
 #define WF_COLL_MESSAGE_BYTES 8192 /* of control, at most */
 #define WF_COLL_ADDRESSES_BYTES 900
 #define WF_COLL_HOST_BYTES 65
 #define WF_COLL_RAILS_MAX 64
 #define WF_COLL_NEVER INT64_MAX
-
-/* First in what a request's user_data points to. */
-struct wf_coll_task {
-    void (*ended)(struct weft_group *group, struct wf_coll_task *task, const struct weft_completion *completion);
-};
 
 enum wf_coll_state {
     WF_COLL_DIALLING, /* a connect is under way, or is to be tried again */
@@ -43,7 +41,7 @@ enum wf_coll_state {
 
 /* Owner: the group's list. */
 struct wf_coll_session {
-    struct wf_coll_task dialled, control_opened, data_opened, closed;
+    struct wf_coll_task dialled, control_opened, data_opened, work_opened, closed;
     struct wf_coll_session *next;
     enum wf_coll_state state;
     int64_t rank;   /* -1: not known */
@@ -54,7 +52,7 @@ struct wf_coll_session {
     bool kept;      /* the other side wants it: do not ask again */
     int under_way;  /* tasks */
     struct weft_peer *peer;
-    struct weft_connection *control, *data; /* NULL: not yet */
+    struct weft_connection *control, *data, *work; /* NULL: not yet */
     struct weft_request *dialling;
     uint32_t attempt;        /* of the addresses */
     int64_t again_ns;        /* DIALLING without a request: the next try */
@@ -74,17 +72,19 @@ struct wf_coll_member {
     char host[WF_COLL_HOST_BYTES]; /* "": not known */
     uint32_t process;
     bool left;
-    uint64_t present; /* at rank 0: the last barrier of which it has said that it waits in it */
+    uint64_t present; /* at rank 0: the last operation of which it has said that it waits in it */
     int failure;      /* of the last dial; 0: none */
     bool answered;    /* that is what the other side has answered */
     char text[WEFT_TEXT_BYTES];
 };
 
-/* A barrier that this member has entered. */
+/* What this member has started: a barrier, or a collective. Owner: the group's list. */
 struct wf_coll_operation {
     struct wf_coll_operation *next;
-    uint64_t number;
-    bool waited; /* by a call: never polled */
+    uint64_t order;               /* among all operations of this group, from 1: the same at every member */
+    uint64_t barrier, collective; /* its number among those; 0: it is the other */
+    struct wf_op *op;             /* NULL: a barrier */
+    bool waited;                  /* by a call: never polled */
     bool ended;
     void *user_data;
     int64_t started_ns, present_ns, ask_ns, deadline_ns; /* NEVER: no deadline */
@@ -104,9 +104,11 @@ struct weft_group {
     pthread_mutex_t lock;
     struct weft_context *context;
     struct weft_queue *queue;
-    struct weft_endpoint *control, *data;
+    struct weft_endpoint *control, *data, *work;
     int set, timer, bell; /* epoll; timerfd; readable while operations have ended and were not taken */
     bool rung;
+    uint32_t sleepers; /* threads in wf_coll_rest() */
+    int64_t timer_ns;  /* to which the timer is set; 0: not yet */
     struct wf_meet meet;
     uint32_t rank, size, session_limit;
     uint32_t local_rank;
@@ -137,12 +139,22 @@ struct weft_group {
     /* barriers: the numbers of the last one that was entered here, that is complete below, that is complete */
     uint64_t entered, sent, done, child_sent[2];
     struct wf_coll_operation *operations; /* in their order */
+    uint64_t ordered;                     /* the last one */
+    /* collectives */
+    struct wf_port port;
+    uint64_t collectives; /* the number of the last one */
+    uint32_t transfers;   /* under way */
+    bool crowded;         /* the setting `requests` was in the way */
+    int trouble;          /* of a transfer; 0: none. Judged when nothing else is to be learnt */
+    uint32_t trouble_rank;
+    char trouble_text[WEFT_TEXT_BYTES];
     /* the board (board.c) */
     uint64_t *board; /* rank 0 */
     struct weft_registration *board_registration;
     uint64_t board_key;
-    uint64_t presented, asked, first_here; /* numbers of barriers */
-    uint64_t *seen;                        /* NULL: the board was not read */
+    uint64_t presented, asked, first_here; /* orders of operations */
+    const struct wf_coll_operation *judged;
+    uint64_t *seen; /* NULL: the board was not read */
     bool seeing, seen_valid;
 };
 
@@ -190,18 +202,37 @@ void wf_coll_to_tree(struct weft_group *group);
 void wf_coll_making_tend(struct weft_group *group, int64_t now_ns);
 void wf_coll_join_failed(struct weft_group *group, struct wf_coll_session *session);
 
+/* --- operations.c --- */
+/* NULL: no memory. `timeout_ms` below 0: no deadline. */
+struct wf_coll_operation *wf_coll_operation_add(struct weft_group *group, int timeout_ms, bool waited, void *user_data);
+void wf_coll_operation_end(struct weft_group *group, struct wf_coll_operation *operation, int status, uint64_t bytes);
+/* Waits, takes it out, and returns its status. With the lock, which it lets go of meanwhile. */
+int wf_coll_await(struct weft_group *group, struct wf_coll_operation *operation, struct weft_error *err);
+int wf_coll_take_ended(struct weft_group *group, struct weft_completion *completions, int max);
+void wf_coll_operations_end(struct weft_group *group); /* with the status of the group */
+void wf_coll_operations_tend(struct weft_group *group, int64_t now_ns);
+int64_t wf_coll_operations_next_ns(const struct weft_group *group);
+void wf_coll_operations_free(struct weft_group *group);
+/* Releases the lock; the descriptor tells of what has ended. */
+void wf_coll_unlock(struct weft_group *group);
+/* Releases the lock, sleeps until there is something to do, and takes it again. */
+void wf_coll_rest(struct weft_group *group, int64_t until_ns);
+
 /* --- barrier.c --- */
 int wf_coll_enter(struct weft_group *group, int timeout_ms, bool waited, void *user_data,
                   struct wf_coll_operation **out);
 void wf_coll_up(struct weft_group *group, struct wf_coll_session *session, const char *text);
 void wf_coll_down(struct weft_group *group, const char *text);
 void wf_coll_advance(struct weft_group *group);
-void wf_coll_operations_end(struct weft_group *group); /* with the status of the group */
-void wf_coll_barriers_tend(struct weft_group *group, int64_t now_ns);
-int64_t wf_coll_barriers_next_ns(const struct weft_group *group);
 void wf_coll_left(struct weft_group *group, uint32_t rank);
 bool wf_coll_is_near(const struct weft_group *group, uint32_t rank); /* parent or child in the tree */
-void wf_coll_ring(struct weft_group *group);
+
+/* --- collectives.c, port.c --- */
+void wf_coll_collective_advance(struct weft_group *group, const struct wf_op *op);
+int wf_coll_collectives_tend(struct weft_group *group); /* those that could not go on; how many can now */
+void wf_coll_collectives_stop(struct weft_group *group);
+void wf_coll_port_init(struct weft_group *group);
+void wf_coll_judge_trouble(struct weft_group *group);
 
 /* --- board.c --- */
 int wf_coll_board_create(struct weft_group *group, struct weft_error *err);
@@ -210,7 +241,7 @@ void wf_coll_board_present(struct weft_group *group, uint64_t number);
 void wf_coll_board_ask(struct weft_group *group, uint64_t number);
 void wf_coll_board_is_present(struct weft_group *group, struct wf_coll_session *session, const char *text);
 void wf_coll_board_here(struct weft_group *group, const char *text);
-/* Ends the group: names who is not in the barrier `number`. */
+/* Ends the group: names who is not in that operation. */
 void wf_coll_board_judge(struct weft_group *group, const struct wf_coll_operation *operation);
 
 /* --- drive.c --- */

@@ -55,7 +55,7 @@ static int make_room(struct weft_group *group, struct weft_error *err)
     return 0;
 }
 
-/* 1: the member's session has its data connection; 0: not yet; or why not. */
+/* 1: the member's session has its connections; 0: not yet; or why not. */
 int wf_coll_reach(struct weft_group *group, uint32_t rank, int64_t deadline_ns, struct weft_error *err)
 {
     struct wf_coll_member *member = &group->members[rank];
@@ -65,7 +65,7 @@ int wf_coll_reach(struct weft_group *group, uint32_t rank, int64_t deadline_ns, 
     if (member->left)
         return wf_coll_refuse(err, -ESHUTDOWN, "%s has left the group", member->name);
     if (session && !session->parting)
-        return session->data != NULL;
+        return session->data && session->work;
     if (session || member->dial)
         return 0;
     if (member->failure < 0) {

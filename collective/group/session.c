@@ -41,7 +41,7 @@ static void part_from(struct weft_group *group, struct wf_coll_session *session)
     struct weft_request *request;
     struct weft_peer *peer = session->peer;
     session->peer = NULL;
-    session->control = session->data = NULL;
+    session->control = session->data = session->work = NULL;
     session->under_way++;
     if (weft_peer_close_start(peer, &options, &request, NULL) < 0)
         session->under_way--;
@@ -211,24 +211,28 @@ static void try_once(struct weft_group *group, struct wf_coll_session *session)
     }
 }
 
-static void open_both(struct weft_group *group, struct wf_coll_session *session)
+static int open_one(struct weft_group *group, struct wf_coll_session *session, struct weft_endpoint *endpoint,
+                    uint32_t id, struct wf_coll_task *task, struct weft_error *err)
 {
-    struct weft_options options = {.queue = group->queue, .timeout_ms = session->expected_token ? TRY_MS : 0};
+    struct weft_options options = {
+        .queue = group->queue, .timeout_ms = session->expected_token ? TRY_MS : 0, .user_data = task};
     struct weft_request *request;
-    struct weft_error err = {0};
-    session->state = WF_COLL_OPENING;
-    options.user_data = &session->control_opened;
     session->under_way++;
-    int result = weft_connection_open_start(group->control, session->peer, WF_COLL_CONTROL, &options, &request, &err);
+    int result = weft_connection_open_start(endpoint, session->peer, id, &options, &request, err);
     if (result < 0)
         session->under_way--;
-    if (result == 0) {
-        options.user_data = &session->data_opened;
-        session->under_way++;
-        result = weft_connection_open_start(group->data, session->peer, WF_COLL_DATA, &options, &request, &err);
-        if (result < 0)
-            session->under_way--;
-    }
+    return result;
+}
+
+static void open_all(struct weft_group *group, struct wf_coll_session *session)
+{
+    struct weft_error err = {0};
+    session->state = WF_COLL_OPENING;
+    int result = open_one(group, session, group->control, WF_COLL_CONTROL, &session->control_opened, &err);
+    if (result == 0)
+        result = open_one(group, session, group->data, WF_COLL_DATA, &session->data_opened, &err);
+    if (result == 0)
+        result = open_one(group, session, group->work, WF_COLL_WORK, &session->work_opened, &err);
     if (result < 0)
         try_failed(group, session, result, err.text);
 }
@@ -247,7 +251,7 @@ static void dialled(struct weft_group *group, struct wf_coll_task *task, const s
     } else if (completion->status < 0) {
         try_failed(group, session, completion->status, completion->text);
     } else {
-        open_both(group, session);
+        open_all(group, session);
     }
 }
 
@@ -259,14 +263,14 @@ static void opened(struct weft_group *group, struct wf_coll_session *session, st
         tidy(group, session);
         return;
     }
-    if (session->state != WF_COLL_OPENING) /* the other one has failed */
+    if (session->state != WF_COLL_OPENING) /* another one has failed */
         return;
     if (completion->status < 0) {
         try_failed(group, session, completion->status, completion->text);
         return;
     }
     *place = completion->connection;
-    if (session->control && session->data)
+    if (session->control && session->data && session->work)
         wf_coll_knock(group, session);
 }
 
@@ -285,6 +289,13 @@ static void data_opened(struct weft_group *group, struct wf_coll_task *task, con
     opened(group, session, &session->data, completion);
 }
 
+static void work_opened(struct weft_group *group, struct wf_coll_task *task, const struct weft_completion *completion)
+{
+    struct wf_coll_session *session =
+        (struct wf_coll_session *)((char *)task - offsetof(struct wf_coll_session, work_opened));
+    opened(group, session, &session->work, completion);
+}
+
 static struct wf_coll_session *add(struct weft_group *group, enum wf_coll_state state)
 {
     struct wf_coll_session *session = calloc(1, sizeof *session);
@@ -293,6 +304,7 @@ static struct wf_coll_session *add(struct weft_group *group, enum wf_coll_state 
     session->dialled.ended = dialled;
     session->control_opened.ended = control_opened;
     session->data_opened.ended = data_opened;
+    session->work_opened.ended = work_opened;
     session->closed.ended = closed;
     session->state = state;
     session->rank = -1;
@@ -358,6 +370,7 @@ void wf_coll_connected(struct weft_group *group, struct weft_peer *peer, struct 
     struct weft_connection **place = !session                     ? NULL
                                      : endpoint == group->control ? &session->control
                                      : endpoint == group->data    ? &session->data
+                                     : endpoint == group->work    ? &session->work
                                                                   : NULL;
     if (place && !*place && !session->dials) {
         *place = connection;

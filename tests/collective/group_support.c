@@ -159,8 +159,8 @@ static void read_meeting(struct group_world *world, char token[17], char address
 int group_play(struct group_world *world, struct weft_context *context, unsigned version, unsigned rank, unsigned size,
                char answer[512])
 {
-    struct weft_endpoint *endpoint[2];
-    struct weft_connection *connection[2];
+    struct weft_endpoint *endpoint[3];
+    struct weft_connection *connection[3];
     struct weft_completion completion;
     struct weft_request *request;
     struct weft_peer *peer;
@@ -168,7 +168,7 @@ int group_play(struct group_world *world, struct weft_context *context, unsigned
     char token[17], address[128], hello[512];
     read_meeting(world, token, address);
     LOOP_CALL(weft_connect(context, address, GROUP_MS, &peer, &err), &err);
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < 3; i++) {
         LOOP_CALL(weft_endpoint_create(context, 0xFFFFFF00u + i, &endpoint[i], &err), &err);
         LOOP_CALL(weft_connection_open(endpoint[i], peer, 0xFFFFFF00u + i, GROUP_MS, &connection[i], &err), &err);
     }

@@ -1,0 +1,254 @@
+/* The collectives of weft_coll.h on a group that is up. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "collective/group/group.h"
+#include "collective/reduce/reduce.h"
+
+/* How a call was made. */
+struct way {
+    int timeout_ms;
+    bool waits;
+    void *user_data;
+};
+
+/* --- what is wrong with it --- */
+
+/* Elements of `in` and of `out`, in counts. */
+static uint64_t in_parts(const struct wf_ask *ask)
+{
+    return ask->kind == WEFT_REDUCE_SCATTER || ask->kind == WEFT_ALL_TO_ALL ? ask->size : 1;
+}
+
+static uint64_t out_parts(const struct wf_ask *ask)
+{
+    return ask->kind == WEFT_ALL_GATHER || ask->kind == WEFT_ALL_TO_ALL ? ask->size : 1;
+}
+
+static bool in_place(const struct wf_ask *ask, uint64_t bytes)
+{
+    const char *in = ask->in, *out = ask->out;
+    if (ask->kind == WEFT_REDUCE_SCATTER)
+        in += ask->rank * bytes;
+    if (ask->kind == WEFT_ALL_GATHER)
+        out += ask->rank * bytes;
+    return in == out;
+}
+
+static int check_memory(const struct wf_ask *ask, const char *call, struct weft_error *err)
+{
+    uint64_t width = wf_reduce_width(ask->type), bytes = ask->count * width;
+    uintptr_t in = (uintptr_t)ask->in, out = (uintptr_t)ask->out;
+    bool reads = ask->kind != WEFT_BROADCAST || ask->rank == ask->root;
+    if (ask->count > UINT64_MAX / 2 / width / ask->size)
+        return wf_coll_refuse(err, -EINVAL, "%s: count %llu is more than any memory holds", call,
+                              (unsigned long long)ask->count);
+    if (ask->count == 0)
+        return 0;
+    if (!out || (!in && reads))
+        return wf_coll_refuse(err, -EINVAL, "%s: %s is NULL", call, out ? "in" : "out");
+    if (in % width != 0 || out % width != 0)
+        return wf_coll_refuse(err, -EINVAL, "%s: %s is no address of elements of %llu bytes", call,
+                              out % width ? "out" : "in", (unsigned long long)width);
+    if (reads && !in_place(ask, bytes) && in < out + bytes * out_parts(ask) && out < in + bytes * in_parts(ask))
+        return wf_coll_refuse(err, -EINVAL, "%s: in and out overlap, and not as the call works in place", call);
+    return 0;
+}
+
+static int check(const struct weft_group *group, const struct wf_ask *ask, const struct way *way, const char *call,
+                 struct weft_error *err)
+{
+    if (!group)
+        return wf_coll_refuse(err, -EINVAL, "%s: group is NULL", call);
+    if (wf_reduce_width(ask->type) == 0)
+        return wf_coll_refuse(err, -EINVAL, "%s: there is no type %d", call, (int)ask->type);
+    if ((unsigned)ask->op >= WF_REDUCE_OPS)
+        return wf_coll_refuse(err, -EINVAL, "%s: there is no operation %d", call, (int)ask->op);
+    if (ask->root >= ask->size)
+        return wf_coll_refuse(err, -EINVAL, "%s: the root %u is no rank of a group of %u", call, ask->root, ask->size);
+    if (!way->waits && way->timeout_ms < 0)
+        return wf_coll_refuse(err, -EINVAL, "%s: timeout_ms is below 0", call);
+    return check_memory(ask, call, err);
+}
+
+/* --- under way --- */
+
+static struct wf_coll_operation *of_op(struct weft_group *group, const struct wf_op *op)
+{
+    struct wf_coll_operation *at = group->operations;
+    while (at && at->op != op)
+        at = at->next;
+    return at;
+}
+
+void wf_coll_collective_advance(struct weft_group *group, const struct wf_op *op)
+{
+    struct wf_coll_operation *operation = of_op(group, op);
+    if (!operation || operation->ended)
+        return;
+    if (group->status == 0)
+        wf_op_advance(operation->op);
+    if (group->status < 0 && wf_op_idle(op))
+        wf_coll_operation_end(group, operation, group->status, 0);
+    else if (group->status == 0 && wf_op_done(op))
+        wf_coll_operation_end(group, operation, 0, wf_op_bytes(op));
+}
+
+int wf_coll_collectives_tend(struct weft_group *group)
+{
+    int count = 0;
+    group->crowded = false;
+    for (struct wf_coll_operation *at = group->operations; at && group->status == 0; at = at->next)
+        if (at->op && !at->ended && wf_op_stuck(at->op)) {
+            wf_coll_collective_advance(group, at->op);
+            count += !wf_op_stuck(at->op);
+        }
+    return count;
+}
+
+void wf_coll_collectives_stop(struct weft_group *group)
+{
+    for (struct wf_coll_operation *at = group->operations; at; at = at->next)
+        if (at->op && !at->ended)
+            wf_op_stop(at->op);
+}
+
+static int start(struct weft_group *group, const struct wf_ask *ask, const struct way *way,
+                 struct wf_coll_operation **out, struct weft_error *err)
+{
+    struct wf_op *op;
+    int timeout_ms = way->timeout_ms > 0 || (way->waits && way->timeout_ms == 0) ? way->timeout_ms : -1;
+    if (group->status < 0)
+        return wf_coll_refuse(err, group->status, "%s", group->text);
+    int result = wf_op_create(ask, group->collectives + 1, &group->port, &op);
+    if (result < 0)
+        return wf_coll_refuse(err, result, "no memory for a collective of %llu elements",
+                              (unsigned long long)ask->count);
+    struct wf_coll_operation *operation = wf_coll_operation_add(group, timeout_ms, way->waits, way->user_data);
+    if (!operation) {
+        wf_op_destroy(op);
+        return wf_coll_refuse(err, -ENOMEM, "no memory for a collective");
+    }
+    operation->op = op;
+    operation->collective = ++group->collectives;
+    wf_coll_collective_advance(group, op);
+    *out = operation;
+    return 0;
+}
+
+static int collective(struct weft_group *group, struct wf_ask ask, struct way way, const char *call,
+                      struct weft_error *err)
+{
+    struct weft_error unused = {0};
+    struct wf_coll_operation *operation = NULL;
+    err = err ? err : &unused;
+    ask.rank = weft_group_rank(group);
+    ask.size = group ? group->size : 1;
+    int result = check(group, &ask, &way, call, err);
+    if (result < 0)
+        return result;
+    pthread_mutex_lock(&group->lock);
+    result = start(group, &ask, &way, &operation, err);
+    if (result == 0 && way.waits)
+        result = wf_coll_await(group, operation, err);
+    else if (result == 0)
+        wf_coll_drive(group);
+    wf_coll_unlock(group);
+    return result;
+}
+
+/* --- the calls --- */
+
+int weft_group_all_reduce(struct weft_group *group, const void *in, void *out, uint64_t count, enum weft_type type,
+                          enum weft_op op, int timeout_ms, struct weft_error *err)
+{
+    struct wf_ask ask = {.kind = WEFT_ALL_REDUCE, .type = type, .op = op, .count = count, .in = in, .out = out};
+    return collective(group, ask, (struct way){timeout_ms, true, NULL}, "weft_group_all_reduce", err);
+}
+
+int weft_group_all_reduce_start(struct weft_group *group, const void *in, void *out, uint64_t count,
+                                enum weft_type type, enum weft_op op, int timeout_ms, void *user_data,
+                                struct weft_error *err)
+{
+    struct wf_ask ask = {.kind = WEFT_ALL_REDUCE, .type = type, .op = op, .count = count, .in = in, .out = out};
+    return collective(group, ask, (struct way){timeout_ms, false, user_data}, "weft_group_all_reduce_start", err);
+}
+
+int weft_group_reduce_scatter(struct weft_group *group, const void *in, void *out, uint64_t count, enum weft_type type,
+                              enum weft_op op, int timeout_ms, struct weft_error *err)
+{
+    struct wf_ask ask = {.kind = WEFT_REDUCE_SCATTER, .type = type, .op = op, .count = count, .in = in, .out = out};
+    return collective(group, ask, (struct way){timeout_ms, true, NULL}, "weft_group_reduce_scatter", err);
+}
+
+int weft_group_reduce_scatter_start(struct weft_group *group, const void *in, void *out, uint64_t count,
+                                    enum weft_type type, enum weft_op op, int timeout_ms, void *user_data,
+                                    struct weft_error *err)
+{
+    struct wf_ask ask = {.kind = WEFT_REDUCE_SCATTER, .type = type, .op = op, .count = count, .in = in, .out = out};
+    return collective(group, ask, (struct way){timeout_ms, false, user_data}, "weft_group_reduce_scatter_start", err);
+}
+
+int weft_group_all_gather(struct weft_group *group, const void *in, void *out, uint64_t count, enum weft_type type,
+                          int timeout_ms, struct weft_error *err)
+{
+    struct wf_ask ask = {.kind = WEFT_ALL_GATHER, .type = type, .count = count, .in = in, .out = out};
+    return collective(group, ask, (struct way){timeout_ms, true, NULL}, "weft_group_all_gather", err);
+}
+
+int weft_group_all_gather_start(struct weft_group *group, const void *in, void *out, uint64_t count,
+                                enum weft_type type, int timeout_ms, void *user_data, struct weft_error *err)
+{
+    struct wf_ask ask = {.kind = WEFT_ALL_GATHER, .type = type, .count = count, .in = in, .out = out};
+    return collective(group, ask, (struct way){timeout_ms, false, user_data}, "weft_group_all_gather_start", err);
+}
+
+int weft_group_broadcast(struct weft_group *group, const void *in, void *out, uint64_t count, enum weft_type type,
+                         uint32_t root, int timeout_ms, struct weft_error *err)
+{
+    struct wf_ask ask = {.kind = WEFT_BROADCAST, .type = type, .root = root, .count = count, .in = in, .out = out};
+    return collective(group, ask, (struct way){timeout_ms, true, NULL}, "weft_group_broadcast", err);
+}
+
+int weft_group_broadcast_start(struct weft_group *group, const void *in, void *out, uint64_t count, enum weft_type type,
+                               uint32_t root, int timeout_ms, void *user_data, struct weft_error *err)
+{
+    struct wf_ask ask = {.kind = WEFT_BROADCAST, .type = type, .root = root, .count = count, .in = in, .out = out};
+    return collective(group, ask, (struct way){timeout_ms, false, user_data}, "weft_group_broadcast_start", err);
+}
+
+int weft_group_all_to_all(struct weft_group *group, const void *in, void *out, uint64_t count, enum weft_type type,
+                          int timeout_ms, struct weft_error *err)
+{
+    struct wf_ask ask = {.kind = WEFT_ALL_TO_ALL, .type = type, .count = count, .in = in, .out = out};
+    return collective(group, ask, (struct way){timeout_ms, true, NULL}, "weft_group_all_to_all", err);
+}
+
+int weft_group_all_to_all_start(struct weft_group *group, const void *in, void *out, uint64_t count,
+                                enum weft_type type, int timeout_ms, void *user_data, struct weft_error *err)
+{
+    struct wf_ask ask = {.kind = WEFT_ALL_TO_ALL, .type = type, .count = count, .in = in, .out = out};
+    return collective(group, ask, (struct way){timeout_ms, false, user_data}, "weft_group_all_to_all_start", err);
+}
+
+static uint32_t places(const struct weft_group *group, int by)
+{
+    int64_t size = group ? group->size : 1, rest = by % size;
+    return (uint32_t)(rest < 0 ? rest + size : rest);
+}
+
+int weft_group_shift(struct weft_group *group, const void *in, void *out, uint64_t count, enum weft_type type, int by,
+                     int timeout_ms, struct weft_error *err)
+{
+    struct wf_ask ask = {
+        .kind = WEFT_SHIFT, .type = type, .by = places(group, by), .count = count, .in = in, .out = out};
+    return collective(group, ask, (struct way){timeout_ms, true, NULL}, "weft_group_shift", err);
+}
+
+int weft_group_shift_start(struct weft_group *group, const void *in, void *out, uint64_t count, enum weft_type type,
+                           int by, int timeout_ms, void *user_data, struct weft_error *err)
+{
+    struct wf_ask ask = {
+        .kind = WEFT_SHIFT, .type = type, .by = places(group, by), .count = count, .in = in, .out = out};
+    return collective(group, ask, (struct way){timeout_ms, false, user_data}, "weft_group_shift_start", err);
+}

@@ -1,0 +1,102 @@
+/* Which algorithm serves what. */
+#include <stdio.h>
+#include <string.h>
+
+#include "collective/ops/plan.h"
+#include "collective/reduce/reduce.h"
+
+#define SEGMENT_BYTES (256 * 1024) /* at most: what is received is still in the cache when it is added */
+#define LITTLE_BYTES (64 * 1024)   /* pieces below that cost more than they gain */
+
+/* Rows of a kind stand together; the first one that has room for the bytes is taken. Bytes are those of the larger of
+ * `in` and `out`. */
+static const struct row {
+    enum weft_collective kind;
+    uint64_t up_to; /* bytes */
+    const struct wf_algorithm *algorithm;
+} table[] = {
+    {WEFT_ALL_REDUCE, 32 * 1024, &wf_doubling},  {WEFT_ALL_REDUCE, 256 * 1024, &wf_halving},
+    {WEFT_ALL_REDUCE, UINT64_MAX, &wf_ring},     {WEFT_REDUCE_SCATTER, 16 * 1024, &wf_doubling},
+    {WEFT_REDUCE_SCATTER, UINT64_MAX, &wf_ring}, {WEFT_ALL_GATHER, 64 * 1024, &wf_gather_doubling},
+    {WEFT_ALL_GATHER, UINT64_MAX, &wf_ring},     {WEFT_BROADCAST, 64 * 1024, &wf_tree},
+    {WEFT_BROADCAST, UINT64_MAX, &wf_chain},     {WEFT_ALL_TO_ALL, UINT64_MAX, &wf_pairs},
+    {WEFT_SHIFT, UINT64_MAX, &wf_pairs},
+};
+
+#define ROWS (sizeof table / sizeof table[0])
+
+const char *wf_collective_name(enum weft_collective kind)
+{
+    static const char *const names[] = {"all-reduce", "reduce-scatter", "all-gather",
+                                        "broadcast",  "all-to-all",     "shift"};
+    return (unsigned)kind < sizeof names / sizeof names[0] ? names[kind] : "";
+}
+
+const struct wf_algorithm *wf_plan_choose(enum weft_collective kind, uint64_t bytes, uint32_t size)
+{
+    if (size == 1 && wf_collective_name(kind)[0])
+        return &wf_alone;
+    for (size_t i = 0; i < ROWS; i++)
+        if (table[i].kind == kind && bytes <= table[i].up_to)
+            return table[i].algorithm;
+    return NULL;
+}
+
+/* How many times `count` elements the larger array has. */
+static uint64_t arrays(const struct wf_ask *ask)
+{
+    bool all = ask->kind == WEFT_REDUCE_SCATTER || ask->kind == WEFT_ALL_GATHER || ask->kind == WEFT_ALL_TO_ALL;
+    return all ? ask->size : 1;
+}
+
+void wf_plan_init(struct wf_plan *plan, const struct wf_ask *ask)
+{
+    *plan = (struct wf_plan){.ask = *ask, .width = wf_reduce_width(ask->type)};
+    plan->algorithm = wf_plan_choose(ask->kind, ask->count * arrays(ask) * plan->width, ask->size);
+    if (ask->count > 0)
+        plan->algorithm->lay(plan);
+}
+
+uint64_t wf_plan_segment(const struct wf_plan *plan, uint64_t count)
+{
+    uint64_t bytes = count * plan->width / 4; /* so many lanes keep all members at work */
+    bytes = bytes < LITTLE_BYTES ? LITTLE_BYTES : bytes > SEGMENT_BYTES ? SEGMENT_BYTES : bytes;
+    return (bytes + 63) / 64 * 64 / plan->width;
+}
+
+uint64_t wf_plan_chunk(const struct wf_plan *plan, uint32_t rank)
+{
+    uint64_t count = plan->ask.count, size = plan->ask.size;
+    if (plan->ask.kind != WEFT_ALL_REDUCE)
+        return count * rank;
+    return count / size * rank + count % size * rank / size;
+}
+
+/* --- for people --- */
+
+uint64_t weft_type_bytes(enum weft_type type)
+{
+    return wf_reduce_width(type);
+}
+
+const char *weft_group_algorithm(enum weft_collective collective, uint64_t bytes, uint32_t size)
+{
+    const struct wf_algorithm *algorithm = wf_plan_choose(collective, bytes, size);
+    return algorithm ? algorithm->name : "";
+}
+
+int weft_group_algorithms(char *text, uint64_t room)
+{
+    char all[ROWS * 64] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < ROWS; i++) {
+        char bytes[32] = "more";
+        if (table[i].up_to != UINT64_MAX)
+            snprintf(bytes, sizeof bytes, "up to %llu", (unsigned long long)table[i].up_to);
+        else if (i == 0 || table[i - 1].kind != table[i].kind)
+            snprintf(bytes, sizeof bytes, "any");
+        used += (size_t)snprintf(all + used, sizeof all - used, "%-14s  %-12s  %s\n", wf_collective_name(table[i].kind),
+                                 bytes, table[i].algorithm->name);
+    }
+    return snprintf(text, text ? room : 0, "%s", all);
+}
