@@ -65,33 +65,34 @@ uint32_t wf_tree_parent(uint32_t rank, uint32_t root, uint32_t size)
     return place == 0 ? WF_OPS_NOBODY : (place - lowest_bit(place, size) + root) % size;
 }
 
-static void whole(struct wf_plan *plan)
+/* Little ones at once, as in a doubling. */
+static void little(struct wf_plan *plan)
 {
-    plan->segment = plan->ask.count;
-    plan->lanes = plan->ask.count > 0;
+    plan->segment = WF_PLAN_LITTLE_BYTES / plan->width;
+    plan->lanes = (plan->ask.count + plan->segment - 1) / plan->segment;
 }
 
 static bool tree_step(const struct wf_plan *plan, uint64_t lane, uint32_t number, char *scratch, struct wf_step *out)
 {
     const struct wf_ask *ask = &plan->ask;
     uint32_t place = place_of(ask->rank, ask->root, ask->size);
-    (void)lane;
+    uint64_t at = lane * plan->segment, left = ask->count - at, count = left < plan->segment ? left : plan->segment;
     (void)scratch;
     out->tag = 0;
     if (number == 0) {
-        take_or_keep(ask, wf_tree_parent(ask->rank, ask->root, ask->size), 0, ask->count, plan->width, out);
+        take_or_keep(ask, wf_tree_parent(ask->rank, ask->root, ask->size), at, count, plan->width, out);
         return true;
     }
     uint32_t reach = lowest_bit(place, ask->size) >> number;
     if (reach > 0 && place + reach < ask->size) {
         out->to = (ask->rank + reach) % ask->size;
-        out->send = place > 0 ? ask->out : ask->in;
-        out->send_bytes = ask->count * plan->width;
+        out->send = (place > 0 ? (const char *)ask->out : (const char *)ask->in) + at * plan->width;
+        out->send_bytes = count * plan->width;
     }
     return reach > 0;
 }
 
-const struct wf_algorithm wf_tree = {"tree", whole, tree_step};
+const struct wf_algorithm wf_tree = {"tree", little, tree_step};
 
 /* --- pairs: to the one that is as many ranks on as the other one is back --- */
 
@@ -123,6 +124,12 @@ static bool pairs_step(const struct wf_plan *plan, uint64_t lane, uint32_t numbe
 const struct wf_algorithm wf_pairs = {"pairs", pairs, pairs_step};
 
 /* --- alone: a group of one --- */
+
+static void whole(struct wf_plan *plan)
+{
+    plan->segment = plan->ask.count;
+    plan->lanes = plan->ask.count > 0;
+}
 
 static bool alone_step(const struct wf_plan *plan, uint64_t lane, uint32_t number, char *scratch, struct wf_step *out)
 {

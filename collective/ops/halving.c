@@ -6,7 +6,8 @@
  */
 #include "collective/ops/plan.h"
 
-#define LAST_TAG 0xFFFF /* of what a folded rank gets back */
+#define SLICE_BYTES (1024 * 1024) /* of a halving's lane */
+#define LAST_TAG 0xFFFF           /* of what a folded rank gets back */
 
 struct fold {
     uint32_t power, rest; /* P and R of weft_coll.h */
@@ -65,21 +66,29 @@ static uint64_t elements(const struct wf_plan *plan)
     return plan->ask.kind == WEFT_REDUCE_SCATTER ? plan->ask.count * plan->ask.size : plan->ask.count;
 }
 
-static void doubling_lay(struct wf_plan *plan)
+/* Elements that a message may have which goes at once. */
+static uint64_t little(const struct wf_plan *plan)
 {
-    uint64_t bytes = elements(plan) * plan->width;
-    plan->segment = elements(plan);
-    plan->lanes = plan->ask.count > 0;
-    plan->scratch = (plan->ask.kind == WEFT_REDUCE_SCATTER ? 3 : 2) * bytes;
+    return WF_PLAN_LITTLE_BYTES / plan->width;
 }
 
-static bool given_away(const struct wf_plan *plan, uint32_t number, struct wf_step *out)
+static void doubling_lay(struct wf_plan *plan)
+{
+    bool scatter = plan->ask.kind == WEFT_REDUCE_SCATTER;
+    plan->segment = scatter ? elements(plan) : little(plan);
+    plan->lanes = (elements(plan) + plan->segment - 1) / plan->segment;
+    plan->scratch = (scatter ? 3 : 2) * plan->segment * plan->width;
+}
+
+static bool given_away(const struct wf_plan *plan, uint64_t at, uint64_t count, uint32_t number, struct wf_step *out)
 {
     const struct wf_ask *ask = &plan->ask;
+    bool scatter = ask->kind == WEFT_REDUCE_SCATTER;
     if (number == 0) {
-        send_to(out, ask->rank + 1, ask->in, elements(plan) * plan->width);
+        send_to(out, ask->rank + 1, (const char *)ask->in + at * plan->width, count * plan->width);
     } else {
-        receive_from(out, ask->rank + 1, ask->out, ask->count * plan->width);
+        receive_from(out, ask->rank + 1, (char *)ask->out + at * plan->width,
+                     (scatter ? ask->count : count) * plan->width);
         out->land_after = 0;
         out->tag = LAST_TAG;
     }
@@ -92,12 +101,13 @@ static bool doubling_step(const struct wf_plan *plan, uint64_t lane, uint32_t nu
     const struct wf_ask *ask = &plan->ask;
     const struct fold fold = fold_of(ask);
     bool scatter = ask->kind == WEFT_REDUCE_SCATTER;
-    uint64_t count = elements(plan), bytes = count * plan->width, part = ask->count * plan->width;
-    char *sum = scatter ? scratch + 2 * bytes : ask->out, *land = scratch + number % 2 * bytes;
-    const char *so_far = number == 0 || (number == 1 && !fold.takes) ? ask->in : sum;
-    (void)lane;
+    uint64_t at = lane * plan->segment, left = elements(plan) - at, count = left < plan->segment ? left : plan->segment;
+    uint64_t slot = plan->segment * plan->width, part = ask->count * plan->width, bytes = count * plan->width;
+    const char *in = (const char *)ask->in + at * plan->width;
+    char *sum = scatter ? scratch + 2 * slot : (char *)ask->out + at * plan->width, *land = scratch + number % 2 * slot;
+    const char *so_far = number == 0 || (number == 1 && !fold.takes) ? in : sum;
     if (fold.gives)
-        return given_away(plan, number, out);
+        return given_away(plan, at, count, number, out);
     if (number == 0 && fold.takes) {
         receive_from(out, ask->rank - 1, land, bytes);
         add(out, sum, so_far, land, false, count);
@@ -109,7 +119,7 @@ static bool doubling_step(const struct wf_plan *plan, uint64_t lane, uint32_t nu
         out->settle = true;
         out->divide = number == fold.rounds;
     } else if (number == fold.rounds + 1 && fold.takes) {
-        send_to(out, ask->rank - 1, scatter ? sum + (ask->rank - 1) * part : sum, part);
+        send_to(out, ask->rank - 1, scatter ? sum + (ask->rank - 1) * part : sum, scatter ? part : bytes);
         out->tag = LAST_TAG;
     } else if (number == fold.rounds + 2 && scatter) {
         out->result = ask->out;
@@ -125,9 +135,10 @@ const struct wf_algorithm wf_doubling = {"doubling", doubling_lay, doubling_step
 
 static void halving_lay(struct wf_plan *plan)
 {
-    plan->segment = wf_plan_segment(plan, plan->ask.count);
+    plan->segment = SLICE_BYTES / plan->width;
     plan->lanes = (plan->ask.count + plan->segment - 1) / plan->segment;
-    plan->scratch = 2 * plan->segment * plan->width;
+    plan->segment = plan->lanes == 1 ? plan->ask.count : plan->segment;
+    plan->scratch = 2 * (plan->segment + 1) / 2 * plan->width;
 }
 
 /* What is kept of a slice after `rounds` rounds; `other`: of the last one's partner. Elements of the array. */
@@ -147,80 +158,54 @@ static struct range kept(struct range slice, uint32_t place, uint32_t rounds, bo
 
 struct halving {
     const struct wf_plan *plan;
-    struct fold fold;
     struct range slice;
-    uint64_t width;
+    uint32_t rounds;
 };
 
-static uint64_t bytes_of(const struct halving *h, struct range range)
+/* The exchange of round `round`: own parts are those at `mine`, and the partner's parts come to `land`. */
+static void exchange(const struct halving *h, uint32_t round, struct range give, const char *mine, struct range take,
+                     char *land, struct wf_step *out)
 {
-    return (range.end - range.first) * h->width;
+    uint64_t width = h->plan->width;
+    uint32_t partner = h->plan->ask.rank ^ 1u << round;
+    send_to(out, partner, mine + give.first * width, (give.end - give.first) * width);
+    receive_from(out, partner, land, (take.end - take.first) * width);
 }
 
 static void halve(const struct halving *h, uint32_t round, char *land, struct wf_step *out)
 {
     const struct wf_ask *ask = &h->plan->ask;
-    uint32_t place = h->fold.place, other = place ^ 1u << round, rank = rank_at(&h->fold, other);
-    struct range keep = kept(h->slice, place, round + 1, false), give = kept(h->slice, place, round + 1, true);
-    const char *so_far = round == 0 && !h->fold.takes ? ask->in : ask->out;
-    send_to(out, rank, so_far + give.first * h->width, bytes_of(h, give));
-    receive_from(out, rank, land, bytes_of(h, keep));
-    add(out, (char *)ask->out + keep.first * h->width, so_far + keep.first * h->width, land, place < other,
-        keep.end - keep.first);
-    out->divide = round + 1 == h->fold.rounds;
+    struct range keep = kept(h->slice, ask->rank, round + 1, false), give = kept(h->slice, ask->rank, round + 1, true);
+    const char *so_far = round == 0 ? ask->in : ask->out;
+    uint64_t at = keep.first * h->plan->width;
+    exchange(h, round, give, so_far, keep, land, out);
+    add(out, (char *)ask->out + at, so_far + at, land, !(ask->rank >> round & 1), keep.end - keep.first);
+    out->divide = round + 1 == h->rounds;
 }
 
 /* What was given away in this round comes back, when its send has ended. */
 static void get_back(const struct halving *h, uint32_t round, struct wf_step *out)
 {
-    char *all = h->plan->ask.out;
-    uint32_t place = h->fold.place, rank = rank_at(&h->fold, place ^ 1u << round);
-    struct range keep = kept(h->slice, place, round + 1, false), give = kept(h->slice, place, round + 1, true);
-    send_to(out, rank, all + keep.first * h->width, bytes_of(h, keep));
-    receive_from(out, rank, all + give.first * h->width, bytes_of(h, give));
-    out->land_after = round + 1;
-}
-
-static bool halving_given_away(const struct halving *h, uint32_t number, struct wf_step *out)
-{
     const struct wf_ask *ask = &h->plan->ask;
-    uint64_t at = h->slice.first * h->width;
-    if (number == 0) {
-        send_to(out, ask->rank + 1, (const char *)ask->in + at, bytes_of(h, h->slice));
-    } else {
-        receive_from(out, ask->rank + 1, (char *)ask->out + at, bytes_of(h, h->slice));
-        out->land_after = 0;
-        out->tag = LAST_TAG;
-    }
-    return number < 2;
+    struct range keep = kept(h->slice, ask->rank, round + 1, false), gave = kept(h->slice, ask->rank, round + 1, true);
+    exchange(h, round, keep, ask->out, gave, (char *)ask->out + gave.first * h->plan->width, out);
+    out->land_after = round;
 }
 
 static bool halving_step(const struct wf_plan *plan, uint64_t lane, uint32_t number, char *scratch, struct wf_step *out)
 {
-    const struct wf_ask *ask = &plan->ask;
-    uint64_t first = lane * plan->segment, left = ask->count - first;
+    uint64_t first = lane * plan->segment, left = plan->ask.count - first;
     const struct halving h = {
         .plan = plan,
-        .fold = fold_of(ask),
         .slice = {first, first + (left < plan->segment ? left : plan->segment)},
-        .width = plan->width,
+        .rounds = fold_of(&plan->ask).rounds,
     };
-    char *land = scratch + number % 2 * plan->segment * plan->width, *own = (char *)ask->out + first * plan->width;
-    uint32_t rounds = h.fold.rounds;
-    if (h.fold.gives)
-        return halving_given_away(&h, number, out);
-    if (number == 0 && h.fold.takes) {
-        receive_from(out, ask->rank - 1, land, bytes_of(&h, h.slice));
-        add(out, own, (const char *)ask->in + first * plan->width, land, false, h.slice.end - first);
-    } else if (number >= 1 && number <= rounds) {
-        halve(&h, number - 1, land, out);
-    } else if (number > rounds && number <= 2 * rounds) {
-        get_back(&h, 2 * rounds - number, out);
-    } else if (number == 2 * rounds + 1 && h.fold.takes) {
-        send_to(out, ask->rank - 1, own, bytes_of(&h, h.slice));
-        out->tag = LAST_TAG;
-    }
-    return number <= 2 * rounds + 1;
+    uint32_t rounds = h.rounds;
+    if (number < rounds)
+        halve(&h, number, scratch + number % 2 * ((plan->segment + 1) / 2) * plan->width, out);
+    else if (number < 2 * rounds)
+        get_back(&h, 2 * rounds - 1 - number, out);
+    return number < 2 * rounds;
 }
 
 const struct wf_algorithm wf_halving = {"halving", halving_lay, halving_step};

@@ -8,6 +8,9 @@
 
 #include "collective/ops/ops.h"
 
+/* The default of the setting `eager`: a message of so many bytes needs no answer before it goes. */
+#define WF_PLAN_LITTLE_BYTES 8192
+
 /* One turn of a lane: a send and a receive at the same time, then what is made of it. */
 struct wf_step {
     uint32_t to, from; /* WF_OPS_NOBODY: neither; nor with 0 bytes */

@@ -1,6 +1,5 @@
 /* Which algorithm serves what. */
 #include <stdio.h>
-#include <string.h>
 
 #include "collective/ops/plan.h"
 #include "collective/reduce/reduce.h"
@@ -13,14 +12,15 @@
 static const struct row {
     enum weft_collective kind;
     uint64_t up_to; /* bytes */
+    bool halves;    /* only where the number of members is a power of two, and more than 2 */
     const struct wf_algorithm *algorithm;
 } table[] = {
-    {WEFT_ALL_REDUCE, 32 * 1024, &wf_doubling},  {WEFT_ALL_REDUCE, 256 * 1024, &wf_halving},
-    {WEFT_ALL_REDUCE, UINT64_MAX, &wf_ring},     {WEFT_REDUCE_SCATTER, 16 * 1024, &wf_doubling},
-    {WEFT_REDUCE_SCATTER, UINT64_MAX, &wf_ring}, {WEFT_ALL_GATHER, 64 * 1024, &wf_gather_doubling},
-    {WEFT_ALL_GATHER, UINT64_MAX, &wf_ring},     {WEFT_BROADCAST, 64 * 1024, &wf_tree},
-    {WEFT_BROADCAST, UINT64_MAX, &wf_chain},     {WEFT_ALL_TO_ALL, UINT64_MAX, &wf_pairs},
-    {WEFT_SHIFT, UINT64_MAX, &wf_pairs},
+    {WEFT_ALL_REDUCE, 64 * 1024, false, &wf_doubling},  {WEFT_ALL_REDUCE, 4 * 1024 * 1024, true, &wf_halving},
+    {WEFT_ALL_REDUCE, UINT64_MAX, false, &wf_ring},     {WEFT_REDUCE_SCATTER, 8 * 1024, false, &wf_doubling},
+    {WEFT_REDUCE_SCATTER, UINT64_MAX, false, &wf_ring}, {WEFT_ALL_GATHER, 64 * 1024, false, &wf_gather_doubling},
+    {WEFT_ALL_GATHER, UINT64_MAX, false, &wf_ring},     {WEFT_BROADCAST, 64 * 1024, false, &wf_tree},
+    {WEFT_BROADCAST, UINT64_MAX, false, &wf_chain},     {WEFT_ALL_TO_ALL, UINT64_MAX, false, &wf_pairs},
+    {WEFT_SHIFT, UINT64_MAX, false, &wf_pairs},
 };
 
 #define ROWS (sizeof table / sizeof table[0])
@@ -32,12 +32,17 @@ const char *wf_collective_name(enum weft_collective kind)
     return (unsigned)kind < sizeof names / sizeof names[0] ? names[kind] : "";
 }
 
+static bool can_halve(uint32_t size)
+{
+    return size > 2 && (size & (size - 1)) == 0;
+}
+
 const struct wf_algorithm *wf_plan_choose(enum weft_collective kind, uint64_t bytes, uint32_t size)
 {
     if (size == 1 && wf_collective_name(kind)[0])
         return &wf_alone;
     for (size_t i = 0; i < ROWS; i++)
-        if (table[i].kind == kind && bytes <= table[i].up_to)
+        if (table[i].kind == kind && bytes <= table[i].up_to && (!table[i].halves || can_halve(size)))
             return table[i].algorithm;
     return NULL;
 }
@@ -87,16 +92,17 @@ const char *weft_group_algorithm(enum weft_collective collective, uint64_t bytes
 
 int weft_group_algorithms(char *text, uint64_t room)
 {
-    char all[ROWS * 64] = "";
+    char all[ROWS * 96] = "";
     size_t used = 0;
     for (size_t i = 0; i < ROWS; i++) {
-        char bytes[32] = "more";
+        char bytes[40] = "more";
         if (table[i].up_to != UINT64_MAX)
-            snprintf(bytes, sizeof bytes, "up to %llu", (unsigned long long)table[i].up_to);
+            snprintf(bytes, sizeof bytes, "up to %llu bytes", (unsigned long long)table[i].up_to);
         else if (i == 0 || table[i - 1].kind != table[i].kind)
             snprintf(bytes, sizeof bytes, "any");
-        used += (size_t)snprintf(all + used, sizeof all - used, "%-14s  %-12s  %s\n", wf_collective_name(table[i].kind),
-                                 bytes, table[i].algorithm->name);
+        used +=
+            (size_t)snprintf(all + used, sizeof all - used, "%-14s  %-19s  %s%s\n", wf_collective_name(table[i].kind),
+                             bytes, table[i].algorithm->name, table[i].halves ? " (4, 8, 16, ... members)" : "");
     }
     return snprintf(text, text ? room : 0, "%s", all);
 }
