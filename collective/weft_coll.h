@@ -71,7 +71,8 @@ WEFT_API int weft_group_create_from(struct weft_context *context, const char *co
 
 /*
  * Leaves the group, and ends it here: what is under way is cancelled, and never polled. Waits one second at most.
- * Others notice when they need this member: a barrier that it has not entered ends at once, with its name. NULL is
+ * Others notice when they need this member: a barrier that it has not entered ends at once, with its name. A collective
+ * that has ended here may still need messages of this member elsewhere: enter a barrier before this call. NULL is
  * allowed.
  */
 WEFT_API void weft_group_destroy(struct weft_group *group);

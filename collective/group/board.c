@@ -147,15 +147,18 @@ static bool is_late(struct weft_group *group, uint32_t rank)
     return !is_present(group, rank, operation->order);
 }
 
-/* Where a member needs one other alone, some may have done their part and gone on: then only the first one on the way
- * that is not there is late. */
+/* In a line some may have done their part and gone on. So late is the first one on the way that is not there: up the
+ * line from one whose message is missing, down the line from one that does not take ours. */
 static bool is_first_late(struct weft_group *group, uint32_t rank)
 {
-    uint32_t at = group->rank;
-    for (uint32_t i = 0; i < group->size && at != WF_OPS_NOBODY; i++) {
-        if (!is_present(group, at, group->judged->order))
-            return rank == at;
-        at = wf_op_needs(group->judged->op, at);
+    const struct wf_coll_operation *operation = group->judged;
+    for (int receives = 1; receives >= 0; receives--) {
+        uint32_t at = wf_op_waits_for(operation->op, receives);
+        for (uint32_t i = 0; i < group->size && at != WF_OPS_NOBODY; i++) {
+            if (!is_present(group, at, operation->order))
+                return rank == at;
+            at = wf_op_neighbour(operation->op, at, receives);
+        }
     }
     return false;
 }
@@ -174,10 +177,10 @@ void wf_coll_board_judge(struct weft_group *group, const struct wf_coll_operatio
     int waited_ms = (int)((wf_coll_now_ns() - operation->started_ns) / 1000000);
     char names[160], what[64];
     bool known = group->rank == 0 || (group->seen_valid && group->asked == operation->order);
-    bool one = operation->op && wf_op_needs(operation->op, group->rank) != WF_OPS_NOBODY;
+    bool line = operation->op && wf_op_is_line(operation->op);
     group->judged = operation;
     name_operation(operation, what);
-    if (known && wf_coll_list(group, one ? is_first_late : is_late, names, sizeof names) > 0)
+    if (known && wf_coll_list(group, line ? is_first_late : is_late, names, sizeof names) > 0)
         wf_coll_fail(group, -ETIMEDOUT, "%s: %s did not %s it within %d ms", what, names,
                      operation->op ? "start" : "enter", waited_ms);
     else if (known)

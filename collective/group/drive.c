@@ -2,6 +2,7 @@
  * time. */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 #include "collective/group/words.h"
 
 #define BATCH 16
+#define LOOK_NS 50000
+#define FRUITLESS_MAX 64
 
 static int watch(int set, int fd)
 {
@@ -136,17 +139,22 @@ static void received(struct weft_group *group, struct wf_coll_task *task, const 
 
 /* --- the rounds --- */
 
+static void dispatch(struct weft_group *group, const struct weft_completion *ended, int count)
+{
+    group->received.ended = received;
+    for (int i = 0; i < count; i++) {
+        struct wf_coll_task *task = ended[i].user_data;
+        if (task)
+            task->ended(group, task, &ended[i]);
+    }
+}
+
 static int take_completions(struct weft_group *group)
 {
     struct weft_completion ended[BATCH];
     int count, sum = 0;
-    group->received.ended = received;
     while ((count = weft_queue_poll(group->queue, ended, BATCH)) > 0) {
-        for (int i = 0; i < count; i++) {
-            struct wf_coll_task *task = ended[i].user_data;
-            if (task)
-                task->ended(group, task, &ended[i]);
-        }
+        dispatch(group, ended, count);
         sum += count;
     }
     return sum;
@@ -156,6 +164,8 @@ static int take_completions(struct weft_group *group)
 static int take_events(struct weft_group *group)
 {
     struct weft_event event;
+    if (group->taking) /* what was said before a loss may be in that thread's hands */
+        return 0;
     int count = weft_event_poll(group->context, &event, 1);
     if (count <= 0)
         return 0;
@@ -217,6 +227,42 @@ void wf_coll_drive(struct weft_group *group)
     wf_coll_making_tend(group, now_ns);
     wf_coll_operations_tend(group, now_ns);
     set_timer(group);
+}
+
+/* Messages are expected: looks for them for a moment, and lets others run meanwhile. While that does not pay, it does
+ * so less and less often. 0: sleep. */
+static int look_again(struct weft_group *group)
+{
+    struct weft_completion ended[BATCH];
+    int64_t until_ns = wf_coll_now_ns() + LOOK_NS;
+    int count;
+    if (group->looks_left > 0) {
+        group->looks_left--;
+        return 0;
+    }
+    group->taking = true;
+    wf_coll_unlock(group);
+    while ((count = weft_queue_poll(group->queue, ended, BATCH)) == 0 && wf_coll_now_ns() < until_ns)
+        sched_yield();
+    pthread_mutex_lock(&group->lock);
+    group->taking = false;
+    dispatch(group, ended, count);
+    group->fruitless = count > 0                                  ? 0
+                       : group->fruitless * 2 + 1 < FRUITLESS_MAX ? group->fruitless * 2 + 1
+                                                                  : FRUITLESS_MAX;
+    group->looks_left = group->fruitless;
+    return count;
+}
+
+void wf_coll_rest(struct weft_group *group, int64_t until_ns)
+{
+    if (group->transfers > 0 && group->sleepers == 0 && look_again(group) > 0)
+        return;
+    group->sleepers++;
+    wf_coll_unlock(group);
+    wf_coll_sleep(group, until_ns);
+    pthread_mutex_lock(&group->lock);
+    group->sleepers--;
 }
 
 void wf_coll_sleep(struct weft_group *group, int64_t until_ns)

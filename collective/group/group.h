@@ -107,8 +107,10 @@ struct weft_group {
     struct weft_endpoint *control, *data, *work;
     int set, timer, bell; /* epoll; timerfd; readable while operations have ended and were not taken */
     bool rung;
-    uint32_t sleepers; /* threads in wf_coll_rest() */
-    int64_t timer_ns;  /* to which the timer is set; 0: not yet */
+    uint32_t sleepers;              /* threads in wf_coll_rest() */
+    bool taking;                    /* one of them takes completions without the lock */
+    uint32_t fruitless, looks_left; /* looks before a sleep that are left out, after ones in vain */
+    int64_t timer_ns;               /* to which the timer is set; 0: not yet */
     struct wf_meet meet;
     uint32_t rank, size, session_limit;
     uint32_t local_rank;
@@ -215,8 +217,6 @@ int64_t wf_coll_operations_next_ns(const struct weft_group *group);
 void wf_coll_operations_free(struct weft_group *group);
 /* Releases the lock; the descriptor tells of what has ended. */
 void wf_coll_unlock(struct weft_group *group);
-/* Releases the lock, sleeps until there is something to do, and takes it again. */
-void wf_coll_rest(struct weft_group *group, int64_t until_ns);
 
 /* --- barrier.c --- */
 int wf_coll_enter(struct weft_group *group, int timeout_ms, bool waited, void *user_data,
@@ -249,7 +249,9 @@ int wf_coll_drive_open(struct weft_group *group, struct weft_error *err);
 void wf_coll_drive_close(struct weft_group *group);
 void wf_coll_drive(struct weft_group *group);
 void wf_coll_sleep(struct weft_group *group, int64_t until_ns); /* without the lock */
-int wf_coll_listen_for(struct weft_group *group);               /* posts the receive of control */
+/* Releases the lock, sleeps until there is something to do, and takes it again. */
+void wf_coll_rest(struct weft_group *group, int64_t until_ns);
+int wf_coll_listen_for(struct weft_group *group); /* posts the receive of control */
 
 /* --- reach.c --- */
 int wf_coll_reach(struct weft_group *group, uint32_t rank, int64_t deadline_ns, struct weft_error *err);

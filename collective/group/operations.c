@@ -49,15 +49,6 @@ void wf_coll_unlock(struct weft_group *group)
     pthread_mutex_unlock(&group->lock);
 }
 
-void wf_coll_rest(struct weft_group *group, int64_t until_ns)
-{
-    group->sleepers++;
-    wf_coll_unlock(group);
-    wf_coll_sleep(group, until_ns);
-    pthread_mutex_lock(&group->lock);
-    group->sleepers--;
-}
-
 void wf_coll_operation_end(struct weft_group *group, struct wf_coll_operation *operation, int status, uint64_t bytes)
 {
     if (operation->ended)

@@ -309,13 +309,29 @@ const char *wf_op_name(const struct wf_op *op)
     return wf_collective_name(op->plan.ask.kind);
 }
 
-uint32_t wf_op_needs(const struct wf_op *op, uint32_t rank)
+bool wf_op_is_line(const struct wf_op *op)
+{
+    return op->plan.ask.kind == WEFT_SHIFT || op->plan.ask.kind == WEFT_BROADCAST;
+}
+
+uint32_t wf_op_neighbour(const struct wf_op *op, uint32_t rank, bool receives)
 {
     const struct wf_ask *ask = &op->plan.ask;
-    if (ask->kind == WEFT_SHIFT)
-        return ask->by > 0 ? (rank + ask->size - ask->by) % ask->size : WF_OPS_NOBODY;
-    if (ask->kind != WEFT_BROADCAST || rank == ask->root)
+    uint32_t by = ask->kind == WEFT_SHIFT ? ask->by : 1, last = (ask->root + ask->size - 1) % ask->size;
+    if (ask->kind == WEFT_BROADCAST && op->plan.algorithm != &wf_chain)
+        return receives ? wf_tree_parent(rank, ask->root, ask->size) : WF_OPS_NOBODY;
+    if (ask->kind == WEFT_BROADCAST && rank == (receives ? ask->root : last))
         return WF_OPS_NOBODY;
-    return op->plan.algorithm == &wf_chain ? (rank + ask->size - 1) % ask->size
-                                           : wf_tree_parent(rank, ask->root, ask->size);
+    return (rank + (receives ? ask->size - by : by)) % ask->size;
+}
+
+uint32_t wf_op_waits_for(const struct wf_op *op, bool receives)
+{
+    for (uint32_t i = 0; i < op->lanes; i++) {
+        const struct wf_transfer *all = receives ? op->lane[i].receive : op->lane[i].send;
+        for (int j = 0; j < (receives ? AHEAD : WF_OPS_SENDS_MAX); j++)
+            if (all[j].busy)
+                return all[j].rank;
+    }
+    return WF_OPS_NOBODY;
 }

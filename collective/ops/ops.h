@@ -78,7 +78,12 @@ void wf_op_transfer_ended(struct wf_transfer *transfer, int status);
 uint64_t wf_op_bytes(const struct wf_op *op);
 const char *wf_op_name(const struct wf_op *op); /* "all-reduce" */
 
-/* Whom `rank` needs before it has all, where that is one member: else WF_OPS_NOBODY. */
-uint32_t wf_op_needs(const struct wf_op *op, uint32_t rank);
+/* Where each member waits for one other alone, in either direction (broadcast, shift), so that some may be done before
+ * all have begun. */
+bool wf_op_is_line(const struct wf_op *op);
+/* Of a line: whose message `rank` needs, or who takes its own; WF_OPS_NOBODY: nobody, or several. */
+uint32_t wf_op_neighbour(const struct wf_op *op, uint32_t rank, bool receives);
+/* Whom this member waits for now, to receive, or to send; WF_OPS_NOBODY: nobody. */
+uint32_t wf_op_waits_for(const struct wf_op *op, bool receives);
 
 #endif

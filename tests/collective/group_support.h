@@ -34,8 +34,9 @@ struct group_process {
     int timeout_ms;
     /* With its group, once it is made. The result becomes the status. May be NULL. */
     int (*body)(struct group_process *process, struct weft_group *group, struct weft_error *err);
-    int in, out;     /* to the test, in the process */
-    uint64_t number; /* for the body */
+    int in, out;                  /* to the test, in the process */
+    struct weft_context *context; /* in the process */
+    uint64_t number, value;       /* for the body */
     uint32_t sessions;
 };
 

@@ -2,129 +2,11 @@
  * test_collectives.c: every collective, type and operation among processes, in place and not, against the reference, to
  * the bit; twice, the second time several at once.
  */
-#include "group_support.h"
-#include "inputs.h"
+#include "calls.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* One collective at one member. */
-struct call {
-    struct reference what;
-    enum inputs inputs;
-    bool in_place;
-    void *kept[16]; /* the inputs of all members */
-    void *in, *out, *memory[2], *expected;
-};
-
-static uint64_t bytes_in(const struct call *call)
-{
-    return reference_in(&call->what) * weft_type_bytes(call->what.type);
-}
-
-static uint64_t bytes_out(const struct call *call)
-{
-    return reference_out(&call->what) * weft_type_bytes(call->what.type);
-}
-
-static void call_init(struct call *call, uint32_t rank)
-{
-    const struct reference *what = &call->what;
-    uint64_t in = bytes_in(call), out = bytes_out(call), part = what->count * weft_type_bytes(what->type);
-    for (uint32_t i = 0; i < what->size; i++) {
-        call->kept[i] = malloc(in + 1);
-        inputs_fill(call->inputs, what->type, call->kept[i], reference_in(what),
-                    what->count * 31 + i * 7 + (uint64_t)what->type);
-    }
-    call->what.in = (const void *const *)call->kept;
-    call->memory[0] = malloc((in > out ? in : out) + 1);
-    call->memory[1] = call->in_place ? NULL : malloc(out + 1);
-    call->expected = malloc(out + 1);
-    call->in = call->out = call->memory[0];
-    if (!call->in_place)
-        call->out = call->memory[1];
-    else if (what->kind == WEFT_ALL_GATHER)
-        call->in = (char *)call->in + rank * part;
-    else if (what->kind == WEFT_REDUCE_SCATTER)
-        call->out = (char *)call->out + rank * part;
-    reference_result(&call->what, rank, call->expected);
-}
-
-static void call_fini(struct call *call)
-{
-    for (uint32_t i = 0; i < call->what.size; i++)
-        free(call->kept[i]);
-    free(call->memory[0]);
-    free(call->memory[1]);
-    free(call->expected);
-}
-
-/* Waits, or only starts: then `user_data` is the call. */
-static int call_make(struct call *call, struct weft_group *group, bool waits, struct weft_error *err)
-{
-    const struct reference *w = &call->what;
-    memcpy(call->in, call->kept[weft_group_rank(group)], bytes_in(call));
-    switch (w->kind) {
-    case WEFT_ALL_REDUCE:
-        return waits ? weft_group_all_reduce(group, call->in, call->out, w->count, w->type, w->op, GROUP_MS, err)
-                     : weft_group_all_reduce_start(group, call->in, call->out, w->count, w->type, w->op, GROUP_MS, call,
-                                                   err);
-    case WEFT_REDUCE_SCATTER:
-        return waits ? weft_group_reduce_scatter(group, call->in, call->out, w->count, w->type, w->op, GROUP_MS, err)
-                     : weft_group_reduce_scatter_start(group, call->in, call->out, w->count, w->type, w->op, GROUP_MS,
-                                                       call, err);
-    case WEFT_ALL_GATHER:
-        return waits ? weft_group_all_gather(group, call->in, call->out, w->count, w->type, GROUP_MS, err)
-                     : weft_group_all_gather_start(group, call->in, call->out, w->count, w->type, GROUP_MS, call, err);
-    case WEFT_BROADCAST:
-        return waits ? weft_group_broadcast(group, call->in, call->out, w->count, w->type, w->root, GROUP_MS, err)
-                     : weft_group_broadcast_start(group, call->in, call->out, w->count, w->type, w->root, GROUP_MS,
-                                                  call, err);
-    case WEFT_ALL_TO_ALL:
-        return waits ? weft_group_all_to_all(group, call->in, call->out, w->count, w->type, GROUP_MS, err)
-                     : weft_group_all_to_all_start(group, call->in, call->out, w->count, w->type, GROUP_MS, call, err);
-    default:
-        return waits
-                   ? weft_group_shift(group, call->in, call->out, w->count, w->type, w->by, GROUP_MS, err)
-                   : weft_group_shift_start(group, call->in, call->out, w->count, w->type, w->by, GROUP_MS, call, err);
-    }
-}
-
-/* How far a sum may be from one in float64: each addition is rounded by half a unit in the last place of its result. */
-static void check_error(const struct call *call, uint32_t rank)
-{
-    static const double epsilon[] = {0x1p-53, 0x1p-24, 0x1p-11, 0x1p-8};
-    const struct reference *w = &call->what;
-    uint64_t first = w->kind == WEFT_REDUCE_SCATTER ? rank * w->count : 0;
-    if (w->kind > WEFT_REDUCE_SCATTER || w->op != WEFT_SUM || call->inputs == INPUTS_SPECIAL || w->type > WEFT_BFLOAT16)
-        return;
-    for (uint64_t i = 0; i < w->count; i++) {
-        double sum = 0, size = 0, got = reference_read(w->type, call->out, i);
-        for (uint32_t j = 0; j < w->size; j++) {
-            double value = reference_read(w->type, call->kept[j], first + i);
-            sum += value;
-            size += fabs(value);
-        }
-        double bound = call->inputs == INPUTS_WHOLE ? 0 : (w->size + 1) * epsilon[w->type] * size + 0x1p-24;
-        LOOP_CHECK(fabs(got - sum) <= bound, "element %llu of type %d: %.17g, and the sum is %.17g",
-                   (unsigned long long)i, (int)w->type, got, sum);
-    }
-}
-
-static void call_check(const struct call *call, uint32_t rank)
-{
-    const struct reference *w = &call->what;
-    LOOP_CHECK(memcmp(call->out, call->expected, bytes_out(call)) == 0,
-               "collective %d of %llu elements of type %d, operation %d, by %u, %s: rank %u has another result",
-               (int)w->kind, (unsigned long long)w->count, (int)w->type, (int)w->op, w->size,
-               call->in_place ? "in place" : "not in place", rank);
-    if (!call->in_place)
-        LOOP_CHECK(memcmp(call->in, call->kept[rank], bytes_in(call)) == 0, "the input has changed");
-    check_error(call, rank);
-}
 
 static bool reduces(int kind)
 {
@@ -180,14 +62,14 @@ static int one_after_the_other(struct group_process *process, struct weft_group 
     int result = 0;
     for (size_t i = 0; i < sizeof counts / sizeof counts[0] && result == 0; i++)
         result = for_all(process, counts[i], group, err, make_twice);
-    return result;
+    return result < 0 ? result : group_pass(process, group, GROUP_MS, err);
 }
 
 static void with(uint32_t size, uint64_t count, const char *settings,
                  int (*body)(struct group_process *, struct weft_group *, struct weft_error *))
 {
     struct group_world world;
-    loop_note("%u members, %llu elements", size, (unsigned long long)count);
+    loop_note("%u members, %llu elements, %s", size, (unsigned long long)count, settings ? settings : "no setting");
     group_world_create(&world, size, body);
     for (uint32_t i = 0; i < size; i++) {
         world.process[i].number = count;
@@ -211,16 +93,188 @@ static void large(void)
         with(size, 1000003, NULL, one_after_the_other);
 }
 
+/* --- several at once --- */
+
+enum { AT_ONCE = 64 };
+
+static struct reference one_of_many(const struct group_process *process, int number)
+{
+    return (struct reference){
+        .kind = (enum weft_collective)(number % 6),
+        .type = (enum weft_type)(number % 7),
+        .op = (enum weft_op)(number % 4),
+        .size = process->size,
+        .root = (uint32_t)number % process->size,
+        .by = number % 3 - 1,
+        .count = (uint64_t)(number % 5 == 4 ? process->number : (uint64_t)number * 13),
+    };
+}
+
+static int start_all(struct group_process *process, struct weft_group *group, struct call *calls,
+                     struct weft_error *err)
+{
+    int result = 0;
+    for (int i = 0; i < AT_ONCE && result >= 0; i++) {
+        calls[i] = (struct call){
+            .what = one_of_many(process, i), .inputs = (enum inputs)(i % INPUTS_KINDS), .in_place = i % 2};
+        call_init(&calls[i], process->rank);
+        result = call_make(&calls[i], group, false, err);
+        if (result == 0 && i % 16 == 7)
+            result = weft_group_barrier_start(group, GROUP_MS, NULL, err);
+    }
+    return result;
+}
+
+/* Messages of the user's own between neighbours, on connections of the group, while collectives are under way. */
+static void exchange(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    uint32_t next = (process->rank + 1) % process->size, last = (process->rank + process->size - 1) % process->size;
+    struct weft_connection *to, *from;
+    uint64_t told = process->rank, heard = 0;
+    LOOP_CALL(weft_group_connection(group, next, GROUP_MS, &to, err), err);
+    LOOP_CALL(weft_group_connection(group, last, GROUP_MS, &from, err), err);
+    struct weft_options any = {.flags = WEFT_ANY_TAG};
+    struct weft_request *receive;
+    LOOP_CHECK(weft_recv(from, &heard, sizeof heard, 0, &any, &receive) == 0, "%s", weft_last_error());
+    struct weft_request *send = loop_send(to, &told, sizeof told, 1ull << 40);
+    loop_done(send, 0, sizeof told);
+    loop_done(receive, 0, sizeof heard);
+    LOOP_CHECK(heard == last, "rank %u heard %llu", process->rank, (unsigned long long)heard);
+}
+
+static int at_once(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    struct call *calls = calloc(AT_ONCE, sizeof *calls);
+    struct weft_completion completions[8];
+    int left = AT_ONCE + AT_ONCE / 16, result = start_all(process, group, calls, err);
+    if (result == 0)
+        exchange(process, group, err);
+    while (result == 0 && left > 0) {
+        int count = weft_group_wait(group, GROUP_MS, completions, 8);
+        LOOP_CHECK(count > 0 && count <= left, "%d completions, and %d are left", count, left);
+        left -= count;
+        for (int i = 0; i < count; i++) {
+            struct call *call = completions[i].user_data;
+            LOOP_CHECK(completions[i].status == 0, "%s", completions[i].text);
+            if (call)
+                call_check(call, process->rank);
+        }
+    }
+    for (int i = 0; i < AT_ONCE; i++)
+        call_fini(&calls[i]);
+    free(calls);
+    return result < 0 ? result : group_pass(process, group, GROUP_MS, err);
+}
+
+static void many_at_once(void)
+{
+    static const uint32_t sizes[] = {2, 5, 4};
+    for (size_t i = 0; i < (size_t)LOOP_COUNT(3, 2); i++)
+        with(sizes[i], LOOP_SANITIZED ? 3001 : 70001, NULL, at_once);
+}
+
+/* --- a bad network --- */
+
+static int under_faults(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    struct weft_fault_stats faults = {0};
+    int result = 0, rounds = 0;
+    while (result == 0 && rounds++ < 4)
+        result = at_once(process, group, err);
+    weft_context_faults(process->context, &faults);
+    process->world->shared->value[process->slot] = faults.flips + faults.resets + faults.drops;
+    return result;
+}
+
+static void with_faults(const char *settings)
+{
+    struct group_world world;
+    uint64_t sum = 0;
+    loop_note("%s", settings);
+    group_world_create(&world, 4, under_faults);
+    for (int i = 0; i < 4; i++) {
+        world.process[i].number = LOOP_SANITIZED ? 3001 : 70001;
+        world.process[i].settings = settings;
+    }
+    group_start_all(&world);
+    group_join_all(&world);
+    group_check_all(&world, -1, 0, NULL);
+    for (int i = 0; i < 4; i++)
+        sum += world.shared->value[i];
+    LOOP_CHECK(sum > 0, "no fault was injected");
+    group_world_destroy(&world);
+}
+
+static void flipped(void)
+{
+    with_faults(LOOP_SANITIZED ? "crc=on crc_limit=0 log=error fault=flip_every=200K"
+                               : "crc=on crc_limit=0 log=error fault=flip_every=3M");
+}
+
+static void rails_lost(void)
+{
+    with_faults(LOOP_SANITIZED ? "chunk=64K log=error fault=reset_every=400K"
+                               : "chunk=64K log=error fault=reset_every=4M,drop=1@400+1000");
+}
+
+/* --- what is refused --- */
+
+static int wrong_calls(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    float in[8] = {0}, out[8] = {0};
+    struct weft_error why = {0};
+    int sum = weft_group_all_reduce(group, NULL, out, 4, WEFT_FLOAT32, WEFT_SUM, GROUP_MS, &why);
+    LOOP_CHECK(sum == -EINVAL && strstr(why.text, "in is NULL"), "%d '%s'", sum, why.text);
+    sum = weft_group_all_reduce(group, in, in + 1, 4, WEFT_FLOAT32, WEFT_SUM, GROUP_MS, &why);
+    LOOP_CHECK(sum == -EINVAL && strstr(why.text, "overlap"), "%d '%s'", sum, why.text);
+    sum = weft_group_all_reduce(group, in, (char *)out + 1, 4, WEFT_FLOAT32, WEFT_SUM, GROUP_MS, &why);
+    LOOP_CHECK(sum == -EINVAL && strstr(why.text, "4 bytes"), "%d '%s'", sum, why.text);
+    sum = weft_group_all_reduce(group, in, out, 4, (enum weft_type)7, WEFT_SUM, GROUP_MS, &why);
+    LOOP_CHECK(sum == -EINVAL && strstr(why.text, "no type 7"), "%d '%s'", sum, why.text);
+    sum = weft_group_all_reduce(group, in, out, 4, WEFT_FLOAT32, (enum weft_op)4, GROUP_MS, &why);
+    LOOP_CHECK(sum == -EINVAL && strstr(why.text, "no operation 4"), "%d '%s'", sum, why.text);
+    sum = weft_group_broadcast(group, in, out, 4, WEFT_FLOAT32, process->size, GROUP_MS, &why);
+    LOOP_CHECK(sum == -EINVAL && strstr(why.text, "root"), "%d '%s'", sum, why.text);
+    sum = weft_group_all_reduce_start(group, in, out, 4, WEFT_FLOAT32, WEFT_SUM, -1, NULL, &why);
+    LOOP_CHECK(sum == -EINVAL && strstr(why.text, "below 0"), "%d '%s'", sum, why.text);
+    sum = weft_group_all_gather(group, in, out, UINT64_MAX / 2, WEFT_FLOAT32, GROUP_MS, &why);
+    LOOP_CHECK(sum == -EINVAL && strstr(why.text, "more than any memory"), "%d '%s'", sum, why.text);
+    sum = weft_group_all_reduce(NULL, in, out, 4, WEFT_FLOAT32, WEFT_SUM, GROUP_MS, NULL);
+    LOOP_CHECK(sum == -EINVAL, "%d", sum);
+    sum = weft_group_all_reduce(group, in, out, 8, WEFT_FLOAT32, WEFT_MAX, GROUP_MS, err); /* nothing has begun */
+    return sum < 0 ? sum : group_pass(process, group, GROUP_MS, err);
+}
+
+static void refused(void)
+{
+    with(3, 0, NULL, wrong_calls);
+}
+
+static void table(void)
+{
+    char text[2048], little[8];
+    int length = weft_group_algorithms(text, sizeof text);
+    LOOP_CHECK(length > 0 && length < (int)sizeof text && strlen(text) == (size_t)length, "%d", length);
+    LOOP_CHECK(strstr(text, "all-reduce") && strstr(text, "ring") && strstr(text, "shift"), "%s", text);
+    LOOP_CHECK(weft_group_algorithms(little, sizeof little) == length && strlen(little) == sizeof little - 1, "%s",
+               little);
+    LOOP_CHECK(weft_group_algorithms(NULL, 0) == length, "the length without room");
+    LOOP_CHECK(strcmp(weft_group_algorithm(WEFT_ALL_REDUCE, 1 << 30, 4), "ring") == 0, "a large all-reduce");
+    LOOP_CHECK(strcmp(weft_group_algorithm(WEFT_ALL_REDUCE, 1024, 4), "doubling") == 0, "a small all-reduce");
+    LOOP_CHECK(strcmp(weft_group_algorithm((enum weft_collective)6, 1024, 4), "") == 0, "no collective");
+    LOOP_CHECK(weft_type_bytes(WEFT_BFLOAT16) == 2 && weft_type_bytes((enum weft_type)7) == 0, "bytes of a type");
+}
+
 int main(int argc, char **argv)
 {
-    loop_begin(argc, argv);
-    const struct CMUnitTest all[] = {
-        LOOP_CASE(every_call, 110),
+    bool is_large = argc > 1 && strcmp(argv[1], "large") == 0;
+    loop_begin(is_large ? 1 : argc, argv);
+    const struct CMUnitTest quick[] = {
+        LOOP_CASE(every_call, 110), LOOP_CASE(many_at_once, 60), LOOP_CASE(flipped, 60),
+        LOOP_CASE(rails_lost, 60),  LOOP_CASE(refused, 20),      LOOP_CASE(table, 5),
     };
     const struct CMUnitTest full[] = {
         LOOP_CASE(large, 1100),
     };
-    if (argc > 1 && strcmp(argv[1], "large") == 0)
-        return cmocka_run_group_tests(full, NULL, NULL);
-    return cmocka_run_group_tests(all, NULL, NULL);
+    return is_large ? cmocka_run_group_tests(full, NULL, NULL) : cmocka_run_group_tests(quick, NULL, NULL);
 }
