@@ -25,6 +25,11 @@ static uint64_t out_parts(const struct wf_ask *ask)
     return ask->kind == WEFT_ALL_GATHER || ask->kind == WEFT_ALL_TO_ALL ? ask->size : 1;
 }
 
+static bool reads(const struct wf_ask *ask)
+{
+    return ask->kind != WEFT_BROADCAST || ask->rank == ask->root;
+}
+
 static bool in_place(const struct wf_ask *ask, uint64_t bytes)
 {
     const char *in = ask->in, *out = ask->out;
@@ -39,18 +44,17 @@ static int check_memory(const struct wf_ask *ask, const char *call, struct weft_
 {
     uint64_t width = wf_reduce_width(ask->type), bytes = ask->count * width;
     uintptr_t in = (uintptr_t)ask->in, out = (uintptr_t)ask->out;
-    bool reads = ask->kind != WEFT_BROADCAST || ask->rank == ask->root;
     if (ask->count > UINT64_MAX / 2 / width / ask->size)
         return wf_coll_refuse(err, -EINVAL, "%s: count %llu is more than any memory holds", call,
                               (unsigned long long)ask->count);
     if (ask->count == 0)
         return 0;
-    if (!out || (!in && reads))
+    if (!out || (!in && reads(ask)))
         return wf_coll_refuse(err, -EINVAL, "%s: %s is NULL", call, out ? "in" : "out");
     if (in % width != 0 || out % width != 0)
         return wf_coll_refuse(err, -EINVAL, "%s: %s is no address of elements of %llu bytes", call,
                               out % width ? "out" : "in", (unsigned long long)width);
-    if (reads && !in_place(ask, bytes) && in < out + bytes * out_parts(ask) && out < in + bytes * in_parts(ask))
+    if (reads(ask) && !in_place(ask, bytes) && in < out + bytes * out_parts(ask) && out < in + bytes * in_parts(ask))
         return wf_coll_refuse(err, -EINVAL, "%s: in and out overlap, and not as the call works in place", call);
     return 0;
 }
@@ -81,6 +85,17 @@ static struct wf_coll_operation *of_op(struct weft_group *group, const struct wf
     return at;
 }
 
+static void finish(struct weft_group *group, struct wf_coll_operation *operation)
+{
+    struct weft_error err = {0};
+    int result = wf_coll_stage_out(group, operation->stage, &err);
+    if (result < 0)
+        wf_coll_fail(group, result, "%s could not copy a result to GPU memory: %.200s",
+                     group->members[group->rank].name, err.text);
+    else
+        wf_coll_operation_end(group, operation, 0, wf_op_bytes(operation->op));
+}
+
 void wf_coll_collective_advance(struct weft_group *group, const struct wf_op *op)
 {
     struct wf_coll_operation *operation = of_op(group, op);
@@ -91,7 +106,7 @@ void wf_coll_collective_advance(struct weft_group *group, const struct wf_op *op
     if (group->status < 0 && wf_op_idle(op))
         wf_coll_operation_end(group, operation, group->status, 0);
     else if (group->status == 0 && wf_op_done(op))
-        wf_coll_operation_end(group, operation, 0, wf_op_bytes(op));
+        finish(group, operation);
 }
 
 int wf_coll_collectives_tend(struct weft_group *group)
@@ -116,20 +131,28 @@ void wf_coll_collectives_stop(struct weft_group *group)
 static int start(struct weft_group *group, const struct wf_ask *ask, const struct way *way,
                  struct wf_coll_operation **out, struct weft_error *err)
 {
-    struct wf_op *op;
+    struct wf_coll_operation *operation;
+    struct wf_coll_stage *stage;
+    struct wf_op *op = NULL;
+    struct wf_ask staged = *ask;
     int timeout_ms = way->timeout_ms > 0 || (way->waits && way->timeout_ms == 0) ? way->timeout_ms : -1;
     if (group->status < 0)
         return wf_coll_refuse(err, group->status, "%s", group->text);
-    int result = wf_op_create(ask, group->collectives + 1, &group->port, &op);
+    uint64_t bytes = ask->count * wf_reduce_width(ask->type);
+    int result = wf_coll_stage_create(group, &staged, reads(ask) ? bytes * in_parts(ask) : 0, bytes * out_parts(ask),
+                                      &stage, err);
     if (result < 0)
-        return wf_coll_refuse(err, result, "no memory for a collective of %llu elements",
-                              (unsigned long long)ask->count);
-    struct wf_coll_operation *operation = wf_coll_operation_add(group, timeout_ms, way->waits, way->user_data);
+        return result;
+    result = wf_op_create(&staged, group->collectives + 1, &group->port, &op);
+    operation = result == 0 ? wf_coll_operation_add(group, timeout_ms, way->waits, way->user_data) : NULL;
     if (!operation) {
         wf_op_destroy(op);
-        return wf_coll_refuse(err, -ENOMEM, "no memory for a collective");
+        wf_coll_stage_destroy(stage);
+        return wf_coll_refuse(err, -ENOMEM, "no memory for a collective of %llu elements",
+                              (unsigned long long)ask->count);
     }
     operation->op = op;
+    operation->stage = stage;
     operation->collective = ++group->collectives;
     wf_coll_collective_advance(group, op);
     *out = operation;

@@ -78,12 +78,20 @@ struct wf_coll_member {
     char text[WEFT_TEXT_BYTES];
 };
 
+/* Host memory of a collective whose own is a GPU's. Owner: its operation. */
+struct wf_coll_stage {
+    void *in, *out;
+    void *to; /* the GPU's, or the caller's host memory: the result */
+    uint64_t bytes;
+};
+
 /* What this member has started: a barrier, or a collective. Owner: the group's list. */
 struct wf_coll_operation {
     struct wf_coll_operation *next;
     uint64_t order;               /* among all operations of this group, from 1: the same at every member */
     uint64_t barrier, collective; /* its number among those; 0: it is the other */
     struct wf_op *op;             /* NULL: a barrier */
+    struct wf_coll_stage *stage;  /* NULL: all memory is the host's */
     bool waited;                  /* by a call: never polled */
     bool ended;
     void *user_data;
@@ -227,12 +235,17 @@ void wf_coll_advance(struct weft_group *group);
 void wf_coll_left(struct weft_group *group, uint32_t rank);
 bool wf_coll_is_near(const struct weft_group *group, uint32_t rank); /* parent or child in the tree */
 
-/* --- collectives.c, port.c --- */
+/* --- collectives.c, port.c, stage.c --- */
 void wf_coll_collective_advance(struct weft_group *group, const struct wf_op *op);
 int wf_coll_collectives_tend(struct weft_group *group); /* those that could not go on; how many can now */
 void wf_coll_collectives_stop(struct weft_group *group);
 void wf_coll_port_init(struct weft_group *group);
 void wf_coll_judge_trouble(struct weft_group *group);
+/* Where memory of `ask` is a GPU's: copies `in`, and changes `ask`. Else `*out` is NULL. */
+int wf_coll_stage_create(struct weft_group *group, struct wf_ask *ask, uint64_t in_bytes, uint64_t out_bytes,
+                         struct wf_coll_stage **out, struct weft_error *err);
+int wf_coll_stage_out(struct weft_group *group, const struct wf_coll_stage *stage, struct weft_error *err);
+void wf_coll_stage_destroy(struct wf_coll_stage *stage);
 
 /* --- board.c --- */
 int wf_coll_board_create(struct weft_group *group, struct weft_error *err);

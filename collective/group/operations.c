@@ -73,8 +73,10 @@ void wf_coll_operations_end(struct weft_group *group)
 
 static void operation_free(struct wf_coll_operation *operation)
 {
-    if (!operation->op || wf_op_idle(operation->op)) /* else the library may still write to it */
+    if (!operation->op || wf_op_idle(operation->op)) { /* else the library may still write to it */
         wf_op_destroy(operation->op);
+        wf_coll_stage_destroy(operation->stage);
+    }
     free(operation);
 }
 

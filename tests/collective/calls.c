@@ -48,8 +48,13 @@ void call_fini(struct call *call)
 
 int call_make(struct call *call, struct weft_group *group, bool waits, struct weft_error *err)
 {
-    const struct reference *w = &call->what;
     memcpy(call->in, call->kept[weft_group_rank(group)], bytes_in(call));
+    return call_post(call, group, waits, err);
+}
+
+int call_post(struct call *call, struct weft_group *group, bool waits, struct weft_error *err)
+{
+    const struct reference *w = &call->what;
     switch (w->kind) {
     case WEFT_ALL_REDUCE:
         return waits ? weft_group_all_reduce(group, call->in, call->out, w->count, w->type, w->op, GROUP_MS, err)

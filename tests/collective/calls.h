@@ -19,6 +19,8 @@ void call_init(struct call *call, uint32_t rank);
 void call_fini(struct call *call);
 /* Waits, or only starts: then `user_data` is the call. */
 int call_make(struct call *call, struct weft_group *group, bool waits, struct weft_error *err);
+/* The same, with what stands in `in`. */
+int call_post(struct call *call, struct weft_group *group, bool waits, struct weft_error *err);
 /* To the bit, as the reference has it; of sums also how far it may be from one in float64. */
 void call_check(const struct call *call, uint32_t rank);
 
