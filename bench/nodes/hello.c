@@ -14,6 +14,8 @@ static const char *speaker(const json_t *hello)
         return "peers";
     if (first && strcmp(first, BENCH_HELLO_SWEEP) == 0)
         return "sweep";
+    if (first && strcmp(first, BENCH_HELLO_DOCTOR) == 0)
+        return "doctor";
     for (size_t i = 0; first && command && strcmp(first, BENCH_HELLO) == 0 && i < sizeof names / sizeof names[0]; i++)
         if (strcmp(command, names[i]) == 0)
             return names[i];

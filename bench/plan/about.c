@@ -97,6 +97,19 @@ static const struct bench_about commands[] = {
      "# the plan for another machine: four processors on each of two NUMA nodes\n"
      "weft topo --xml 'synthetic:numa:2 core:4 pu:1' --json -\n",
      SETTINGS_ELSEWHERE "Exit status: 0 printed; 1 failed; 2 wrong usage; 77 not available here.", NULL},
+    {BENCH_DOCTOR, "doctor", "what is wrong with this machine, and with the path to another one",
+     "weft doctor [OPTION...]\n"
+     "weft doctor --listen [[ADDR:]PORT] [OPTION...]\n"
+     "weft doctor ADDR[:PORT] [OPTION...]",
+     "Checks this machine: limits, processors, disk, interfaces, the port. With an address also the other machine, "
+     "where "
+     "weft doctor --listen waits, and each pair of rails both ways: key, version, clocks, firewalls, routes, packets "
+     "that get lost for their size. Each fault is one line that ends with its remedy. Nothing is changed.",
+     "weft doctor\n"
+     "# two machines: the first waits, the second examines both and their rails\n"
+     "weft doctor --listen\n"
+     "weft doctor 192.0.2.7\n",
+     "Exit status: 0 no fault; 1 at least one; 2 wrong usage; 77 not available here.", "ADDR"},
     {BENCH_NIC, "nic", "makes network cards ready for device-memory TCP, and puts back what was there",
      "weft nic prepare RAIL... [--queues N] [--dry-run]\n"
      "weft nic status [RAIL...] [--queues N]\n"

@@ -56,6 +56,8 @@ static const struct own_default {
     {BENCH_PROFILE, WF_SET_END, "1G"},
     {BENCH_PROFILE, WF_SET_FACTOR, "2"},
     {BENCH_PROFILE, WF_SET_ITERS, "10"},
+    {BENCH_DOCTOR, WF_SET_CONNECT_TIMEOUT, "10"},
+    {BENCH_DOCTOR, WF_SET_LOG, "error"},
     {BENCH_PEERS, WF_SET_RAILS, "empty; with --local 127.0.0.1"},
     {BENCH_PEERS, WF_SET_PORT, "a free one for each run; with --listen 18555"},
     {BENCH_PEERS, WF_SET_SIZE, "8 as --lat, 64 as --rate, and 64K,1M,64M"},

@@ -8,7 +8,7 @@
 #include "options.h"
 
 #define MEASURES (BENCH_MESH | BENCH_PAIR | BENCH_PEERS | BENCH_SWEEP | BENCH_PROFILE)
-#define HAS_SETTINGS (MEASURES | BENCH_TOPO | BENCH_CONFIG)
+#define HAS_SETTINGS (MEASURES | BENCH_TOPO | BENCH_CONFIG | BENCH_DOCTOR)
 #define EVERY_COMMAND (HAS_SETTINGS | BENCH_KEY | BENCH_NIC | BENCH_COMPLETION | BENCH_REPORT)
 
 /* Arguments: name, letter, kind of value, commands, section, what stands for the value, help. */
@@ -19,9 +19,9 @@
     }
 
 const struct bench_option_row bench_extra_options[OPT_COUNT] = {
-    [OPT_LISTEN] = ROW("listen", 0, OPTIONAL, MEASURES, NODES, "[ADDR:]PORT",
+    [OPT_LISTEN] = ROW("listen", 0, OPTIONAL, MEASURES | BENCH_DOCTOR, NODES, "[ADDR:]PORT",
                        "be node0: wait for the other node, at ADDR and at that port of every rail (see --rails)"),
-    [OPT_CONNECT] = ROW("connect", 0, NEEDED, MEASURES, NODES, "ADDR[:PORT]",
+    [OPT_CONNECT] = ROW("connect", 0, NEEDED, MEASURES | BENCH_DOCTOR, NODES, "ADDR[:PORT]",
                         "be node1: connect to node0, and decide what is measured"),
     [OPT_LOCAL] = ROW("local", 0, NONE, MEASURES, NODES, NULL,
                       "start both nodes on this machine (weft peers and sweep: the default)"),

@@ -38,6 +38,7 @@ enum bench_command {
     BENCH_CONFIG = WF_USE_CONFIG,
     BENCH_SWEEP = WF_USE_SWEEP,
     BENCH_PROFILE = WF_USE_PROFILE,
+    BENCH_DOCTOR = WF_USE_DOCTOR,
     BENCH_KEY = 64,
     BENCH_RAW = 128, /* reads its own options */
     BENCH_COMPLETION = 256,
@@ -67,7 +68,7 @@ struct bench_options {
     int queues;         /* --queues; 0: not said */
     const char *allow;  /* --allow; NULL: not said */
     bool markdown;      /* config: the table of the documentation */
-    const char **words; /* config, nic, completion, report: what stands there besides options; owned */
+    const char **words; /* config, nic, completion, report, doctor: what stands there besides options; owned */
     int word_count;
     int nodes;              /* --nodes, of a group, each of its processes; 0: not said, or two that know each other */
     bool whole;             /* a plan of these options is of whole nodes, whatever processes they have */

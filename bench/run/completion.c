@@ -143,7 +143,7 @@ static void bash_words(void)
     put_commands();
     printf("' ;;\n");
     for (const struct bench_about *about = bench_commands(); about->name; about++) {
-        if (!about->words)
+        if (!about->words || strcmp(about->words, "ADDR") == 0)
             continue;
         printf("    %s) echo '", about->name);
         if (strcmp(about->words, "NAME") == 0)
@@ -273,7 +273,7 @@ static void zsh_option(const struct bench_shown *row)
 
 static void zsh_words(const struct bench_about *about)
 {
-    if (!about->words)
+    if (!about->words || strcmp(about->words, "ADDR") == 0)
         return;
     if (strcmp(about->words, "FILE") == 0) {
         printf(" \\\n            '*:file:_files'");

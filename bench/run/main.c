@@ -10,6 +10,7 @@
 
 #include "base/limits.h"
 #include "bench/compare/compare.h"
+#include "bench/doctor/doctor.h"
 #include "bench/nic/nic.h"
 #include "bench/plan/help.h"
 #include "bench/plan/options.h"
@@ -39,12 +40,19 @@ static const struct command {
     int (*run)(struct bench_options *options);
     int (*run_words)(int argc, char **argv); /* instead of `run`: reads its own options */
 } commands[] = {
-    {BENCH_MESH, bench_run, NULL},      {BENCH_PAIR, bench_run, NULL},
-    {BENCH_PEERS, bench_compare, NULL}, {BENCH_PROFILE, bench_run, NULL},
-    {BENCH_SWEEP, bench_sweep, NULL},   {BENCH_TOPO, bench_topo, NULL},
-    {BENCH_NIC, bench_nic, NULL},       {BENCH_CONFIG, show_config, NULL},
-    {BENCH_KEY, bench_key, NULL},       {BENCH_REPORT, bench_make_report, NULL},
-    {BENCH_RAW, NULL, bench_raw},       {BENCH_COMPLETION, bench_completion, NULL},
+    {BENCH_MESH, bench_run, NULL},
+    {BENCH_PAIR, bench_run, NULL},
+    {BENCH_PEERS, bench_compare, NULL},
+    {BENCH_PROFILE, bench_run, NULL},
+    {BENCH_SWEEP, bench_sweep, NULL},
+    {BENCH_TOPO, bench_topo, NULL},
+    {BENCH_DOCTOR, bench_doctor, NULL},
+    {BENCH_NIC, bench_nic, NULL},
+    {BENCH_CONFIG, show_config, NULL},
+    {BENCH_KEY, bench_key, NULL},
+    {BENCH_REPORT, bench_make_report, NULL},
+    {BENCH_RAW, NULL, bench_raw},
+    {BENCH_COMPLETION, bench_completion, NULL},
 };
 
 #define COMMAND_COUNT ((int)(sizeof commands / sizeof commands[0]))

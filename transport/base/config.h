@@ -45,7 +45,8 @@ enum wf_setting_use {
     WF_USE_TOPO = 8,
     WF_USE_CONFIG = 16, /* which shows all of them */
     WF_USE_SWEEP = 32,
-    WF_USE_PROFILE = 512 /* the numbers between belong to commands without settings */
+    WF_USE_PROFILE = 512, /* the numbers between belong to commands without settings */
+    WF_USE_DOCTOR = 65536
 };
 
 /* The identities of the settings; the table in config_table.c has one row for each. */

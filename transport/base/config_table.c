@@ -13,6 +13,7 @@
 #define TOPO WF_USE_TOPO
 #define SWEEP WF_USE_SWEEP
 #define PROFILE WF_USE_PROFILE
+#define DOCTOR WF_USE_DOCTOR
 #define RUNS (MESH | PAIR | SWEEP) /* what a sweep passes on to its runs */
 #define PLANS (RUNS | PROFILE)
 #define MOVES (PLANS | PEERS)
@@ -53,16 +54,16 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
      * "eth,ens" is "eth*,ens*", "=eth0,eth1" is "eth0,eth1", "^docker,lo" is "^docker*,lo*", "^=a,b" is "^a,b".
      */
     [WF_SET_RAILS] =
-        TEXT(LIBRARY, NETWORK, MOVES | TOPO, "rails", "",
+        TEXT(LIBRARY, NETWORK, MOVES | TOPO | DOCTOR, "rails", "",
              "Interfaces or local addresses to use, separated by commas; empty means all network cards.",
              .more = "'eth*' is every name that begins so, a leading '^' excludes the list, a link-local address names "
                      "its interface (fe80::1%eth0). weft topo lists what there is.",
              .value = "LIST"),
-    [WF_SET_FAMILY] = CHOICE(LIBRARY, NETWORK, MOVES | TOPO, "family", "auto", "auto|ipv4|ipv6",
+    [WF_SET_FAMILY] = CHOICE(LIBRARY, NETWORK, MOVES | TOPO | DOCTOR, "family", "auto", "auto|ipv4|ipv6",
                              "Which addresses of the interfaces count; auto takes IPv4 where an interface has both.",
                              .more = "An address that rails names counts in any case."),
     [WF_SET_PORT] =
-        INT(LIBRARY, NETWORK, MOVES, "port", "18555", "", 0, 65535,
+        INT(LIBRARY, NETWORK, MOVES | DOCTOR, "port", "18555", "", 0, 65535,
             "The TCP port for control and all channels where an address names none; 0 lets the kernel choose."),
     [WF_SET_ENGINE] = CHOICE(LIBRARY, DATA, MOVES, "engine", "auto", "auto|uring|epoll",
                              "How the kernel is asked to move data; auto takes the best one that works here."),
@@ -147,7 +148,7 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                            .value = "US"),
     [WF_SET_TIMEOUT] = INT(LIBRARY, NETWORK, MOVES, "timeout", "30", "s", 1, 86400,
                            "A peer from which nothing has come for so long is given up.", .value = "S"),
-    [WF_SET_CONNECT_TIMEOUT] = INT(LIBRARY, NETWORK, MOVES, "connect_timeout", "30", "s", 1, 86400,
+    [WF_SET_CONNECT_TIMEOUT] = INT(LIBRARY, NETWORK, MOVES | DOCTOR, "connect_timeout", "30", "s", 1, 86400,
                                    "How long connecting to a peer and the handshake with it may take.", .value = "S"),
     [WF_SET_RAIL_TIMEOUT_MS] =
         INT(LIBRARY, NETWORK, MOVES, "rail_timeout_ms", "2000", "ms", 10, 3600000,
@@ -159,10 +160,10 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                              "A rail that has damaged so many chunks is not used any more while another is left; 0 "
                              "means it always is."),
     [WF_SET_KEY_FILE] =
-        TEXT(LIBRARY, NETWORK, MOVES, "key_file", "",
+        TEXT(LIBRARY, NETWORK, MOVES | DOCTOR, "key_file", "",
              "The file with the key that every peer has to hold; empty lets everybody connect.",
              .more = "weft key makes one. Only its owner may be able to read the file.", .value = "FILE"),
-    [WF_SET_ENCRYPT] = CHOICE(LIBRARY, NETWORK, MOVES, "encrypt", "off", "off|on",
+    [WF_SET_ENCRYPT] = CHOICE(LIBRARY, NETWORK, MOVES | DOCTOR, "encrypt", "off", "off|on",
                               "Whether everything on the channels is encrypted (AES-256-GCM).",
                               .more = "on needs a key_file, and the same setting at every peer."),
     [WF_SET_CUDA] = CHOICE(LIBRARY, PLACE, MOVES | TOPO, "cuda", "auto", "auto|off|require",
@@ -197,7 +198,7 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
              .more = "The items are seed=N, reset_every=SIZE, flip_every=SIZE, short=1, stall=RAIL@MS+MS and "
                      "drop=RAIL@MS+MS, as docs/faults.md tells.",
              .value = "ITEM[,ITEM...]"),
-    [WF_SET_LOG] = CHOICE(LIBRARY, OUTPUT, MOVES, "log", "warn", "error|warn|info|debug",
+    [WF_SET_LOG] = CHOICE(LIBRARY, OUTPUT, MOVES | DOCTOR, "log", "warn", "error|warn|info|debug",
                           "The least severe messages that are written to standard error."),
 
     [WF_SET_ENDPOINTS] = INT(BENCH, WHAT, PLANS | TOPO, "endpoints", "0", "endpoints", 0, 1024,
@@ -286,9 +287,9 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                         .value = "NODE:ENDPOINT"),
     [WF_SET_DST] = TEXT(BENCH, WHAT, PAIR | SWEEP, "dst", "node1:host0", "The endpoint that receives in weft pair.",
                         .value = "NODE:ENDPOINT"),
-    [WF_SET_OUT] = TEXT(BENCH, OUTPUT, MOVES, "out", "", "The folder for the results; empty means none are written.",
-                        .value = "DIR"),
-    [WF_SET_JSON] = TEXT(BENCH, OUTPUT, MOVES | TOPO, "json", "",
+    [WF_SET_OUT] = TEXT(BENCH, OUTPUT, MOVES | DOCTOR, "out", "",
+                        "The folder for the results; empty means none are written.", .value = "DIR"),
+    [WF_SET_JSON] = TEXT(BENCH, OUTPUT, MOVES | TOPO | DOCTOR, "json", "",
                          "The file for the results as JSON; '-' is standard output.", .value = "FILE"),
     [WF_SET_CSV] = TEXT(BENCH, OUTPUT, PLANS, "csv", "", "The file for the results as CSV; '-' is standard output.",
                         .value = "FILE"),
@@ -301,9 +302,9 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
              "The least share of the rails' line rate, above 0 and up to 1, that each direction has to "
              "reach.",
              .more = "This is with the largest size; below it weft mesh and pair end with status 1.", .value = "RATIO"),
-    [WF_SET_LOG_DIR] = TEXT(BENCH, OUTPUT, MESH | PAIR, "log_dir", "",
+    [WF_SET_LOG_DIR] = TEXT(BENCH, OUTPUT, MESH | PAIR | DOCTOR, "log_dir", "",
                             "The folder for one log per endpoint; empty means none are written.", .value = "DIR"),
-    [WF_SET_QUIET] = FLAG(BENCH, OUTPUT, MOVES, "quiet", "0", "Whether only errors are printed."),
+    [WF_SET_QUIET] = FLAG(BENCH, OUTPUT, MOVES | DOCTOR, "quiet", "0", "Whether only errors are printed."),
     [WF_SET_WIDTH] = ROW(
         BENCH, OUTPUT, MESH | PAIR, "width", INT, "auto", .unit = "columns", .choices = "", .zero = "auto", .min = 40,
         .max = 1000, .help = "How wide the report may be; auto (or 0) is the terminal's width, at least 80.",
@@ -317,7 +318,7 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
         TEXT(BENCH, HOW, PEERS, "seconds", "0.5",
              "How long Weft takes for the messages of a case in weft peers; other tools move as many.", .value = "S"),
     [WF_SET_IDLE_TIMEOUT] =
-        INT(BENCH, NETWORK, MOVES, "idle_timeout", "0", "s", 0, 31536000,
+        INT(BENCH, NETWORK, MOVES | DOCTOR, "idle_timeout", "0", "s", 0, 31536000,
             "How long a node that listens waits for a client before it ends; 0 means for ever.", .value = "S"),
     [WF_SET_MEASURE] = CHOICE(BENCH, WHAT, SWEEP, "measure", "pair", "mesh|pair",
                               "What each run of a sweep is: weft mesh, or weft pair."),
