@@ -62,7 +62,7 @@ static int take_address(struct bench_options *options, struct wf_status *status)
     return 0;
 }
 
-/* Whether this machine's own port matters is known of node1 once it has met the other one. */
+/* Node1 needs its own port where it is another machine than node0: for the way back (path.c). */
 static void check_machine(struct doctor *doctor)
 {
     doctor_check_limits(doctor);

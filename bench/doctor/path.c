@@ -72,7 +72,6 @@ static int say_hello(struct path *path, struct wf_status *status)
                          first ? first : "nothing known");
     if (result)
         return result;
-    path->hello_said = true;
     path->their_port = (int)json_integer_value(json_object_get(path->answer, "port"));
     path->same_machine = home[0] && theirs && strcmp(home, theirs) == 0;
     if (!path->same_machine)
@@ -251,8 +250,6 @@ int doctor_check_path(struct doctor *doctor, struct wf_status *status)
 
     if (result == 0)
         result = ask_all(&path, status);
-    if (result && !path.hello_said)
-        doctor_check_port(doctor);
     if (result && !misused)
         judge_session(&path, status);
     for (int i = 0; i < path.listener_count; i++)

@@ -19,6 +19,7 @@
 #include "report_odd.h"
 #include "report_ratio.h"
 #include "report_rows.h"
+#include "far_below.h"
 
 #define NODES_SHOWN 8 /* of more, what is told of each one stands in the result files */
 
@@ -246,11 +247,16 @@ static void print_line_share(const struct bench_result *result, int columns, FIL
             const struct bench_set *set = &result->sets[i];
             double line = bench_line_rate(result, &bench_ways[way]);
             double rate = bench_way_rate(result, set, &bench_ways[way], samples);
-            char size[32];
-            if (line > 0 && rate >= 0 && set->backend->moves_data && bench_is_last_set(result, i))
-                bench_wrapped(out, columns, 2, "%.1f %% of the line rate (%s, %s, node%d -> node%d)", 100 * rate / line,
-                              bench_mode_name(set->mode), wf_format_size(set->size, size, sizeof size),
-                              bench_ways[way].src_node, bench_ways[way].dst_node);
+            char size[32], why[512];
+            if (line <= 0 || rate < 0 || !set->backend->moves_data || !bench_is_last_set(result, i))
+                continue;
+            bench_wrapped(out, columns, 2, "%.1f %% of the line rate (%s, %s, node%d -> node%d)", 100 * rate / line,
+                          bench_mode_name(set->mode), wf_format_size(set->size, size, sizeof size),
+                          bench_ways[way].src_node, bench_ways[way].dst_node);
+            if (!result->plan->latency &&
+                bench_far_below_text(result, set, &bench_ways[way], rate, line, why, sizeof why)[0])
+                bench_wrapped(out, columns, 2, "far below what the rails allow: %s. 'weft doctor' examines the path",
+                              why);
         }
     free(samples);
 }
