@@ -267,5 +267,6 @@ void bench_link_close(struct bench_link *link)
     free(link->endpoints);
     json_decref(link->backends);
     json_decref(link->gpu_states);
+    json_decref(link->memory_watch);
     memset(link, 0, sizeof *link);
 }

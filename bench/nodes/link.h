@@ -38,6 +38,7 @@ struct bench_link {
     const char *gave_way;             /* lines for the fallbacks, of the options; NULL: none */
     struct bench_gpus gpus;           /* in use; the other node may decide otherwise */
     json_t *_Atomic gpu_states;       /* of the GPUs in use after the run; NULL: not yet. Owned */
+    json_t *_Atomic memory_watch;     /* what --watch-memory has found; NULL: nothing. Owned */
     struct weft_endpoint **endpoints; /* of the context, by number; NULL: there is none */
     uint32_t endpoint_count;
     struct bench_link *house;              /* whose settings, context and endpoints these are; NULL: its own */

@@ -16,6 +16,7 @@
 #include "logs.h"
 #include "report_latency.h"
 #include "report_matrix.h"
+#include "report_memory.h"
 #include "report_odd.h"
 #include "report_ratio.h"
 #include "report_rows.h"
@@ -450,6 +451,7 @@ void bench_report(struct bench_result *result, FILE *out)
     print_faults(result, columns, out);
     bench_report_notes(result, out);
     print_fallbacks(result, columns, out);
+    bench_report_memory(result, columns, out);
     bench_expect_met(result, expected, sizeof expected);
     if (expected[0])
         bench_wrapped(out, columns, 2, "%s", expected);

@@ -209,6 +209,8 @@ static void keep_in_host(json_t *host, const json_t *totals)
         json_object_set(host, "affinity", affinity);
     if (backends)
         json_object_set(host, "backends", backends);
+    if (json_is_object(json_object_get(totals, "memory_watch")))
+        json_object_set(host, "memory_watch", json_object_get(totals, "memory_watch"));
     keep_gpus(host, totals, "gpu_copies");
     keep_gpus(host, totals, "devmem");
     bench_gpu_states_into(host, json_object_get(totals, "gpus"), "after");

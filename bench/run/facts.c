@@ -163,12 +163,13 @@ static json_t *devmem_totals(const struct bench_link *link)
 
 json_t *bench_totals(const struct bench_link *link)
 {
-    json_t *states = link->gpu_states;
+    json_t *states = link->gpu_states, *memory = link->memory_watch;
 
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "gpu_copies", gpu_copies(link), "devmem",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "gpu_copies", gpu_copies(link), "devmem",
                      devmem_totals(link), "rails", bench_rail_facts(link), "fallbacks", bench_fallback_facts(link),
                      "faults", fault_totals(link), "footprint", bench_footprint_to_json(&link->footprint), "affinity",
                      bench_placement_to_json(&link->placement, link->context), "gpus",
                      states ? json_incref(states) : json_null(), "backends",
-                     link->backends ? json_incref(link->backends) : json_array());
+                     link->backends ? json_incref(link->backends) : json_array(), "memory_watch",
+                     memory ? json_incref(memory) : json_null());
 }

@@ -87,7 +87,10 @@ static int measure(struct bench_run *run, struct wf_status *status)
     run->bed.control = run->control;
     run->bed.arena = &run->arena;
     run->bed.placement = &run->link.placement;
-    result = run->plan.command == BENCH_PROFILE ? profile(run, status) : work(run, status);
+    result = bench_watch_start(&run->watch, run->options, &run->link, status);
+    if (result == 0)
+        result = run->plan.command == BENCH_PROFILE ? profile(run, status) : work(run, status);
+    bench_watch_finish(&run->watch);
     if (result == 0 && run->team)
         return bench_team_finish(&run->bed, run->team, &run->link, &run->result, &run->passed, status);
     if (result == 0)

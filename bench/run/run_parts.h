@@ -10,6 +10,7 @@
 #include "ending.h"
 #include "local.h"
 #include "visit.h"
+#include "watch.h"
 
 /* Large: on the heap. */
 struct bench_run {
@@ -29,6 +30,7 @@ struct bench_run {
     struct bench_child child;
     struct bench_ending ending;
     struct bench_profile_lock lock;
+    struct bench_watch watch;
     bool made_out; /* the folder of --out was not there before */
     bool prepared; /* settings are sound: from here on a failure is a failure of the run */
     bool unready;  /* it failed before the other node had any part in it */

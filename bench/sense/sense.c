@@ -76,9 +76,11 @@ void bench_sense_take(struct bench_sense *sense, int64_t now_ns)
     bench_sense_cpu_read(&sense->cpu, now_ns, &now);
     now.sample->others = bench_sense_own_others(&sense->own, &sense->cpu, now_ns);
     bench_sense_net_read(&sense->net, &now);
+    bench_sense_ledger_read(&sense->ledger);
     pthread_mutex_lock(&sense->lock);
     for (int i = 0; i < gpus; i++)
         bench_sense_gpus_take(&sense->gpus, there[i] ? &states[i] : NULL, &now.gpus[i]);
+    bench_sense_ledger_add(&sense->ledger, now_ns, states, there);
     keep(sense, &now);
     pthread_mutex_unlock(&sense->lock);
 }
@@ -193,6 +195,9 @@ static int init_parts(struct bench_sense *sense, const struct bench_sense_want *
     bench_sense_net_init(&sense->net, sense->root, want->interfaces, want->interface_count);
     bench_sense_gpus_init(&sense->gpus, want->gpu_pci, want->gpu_count);
     result = init_stores(sense, want->interface_count);
+    if (result == 0 && want->held)
+        result = bench_sense_store_fill(&sense->store, BENCH_SENSE_SHORT_STORE);
+    result = result ? result : bench_sense_ledger_init(&sense->ledger, want);
     sense->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return result ? result : sense->wake_fd < 0 ? -errno : 0;
 }
@@ -263,6 +268,7 @@ void bench_sense_destroy(struct bench_sense *sense)
     bench_sense_store_fini(&sense->first);
     bench_sense_store_fini(&sense->now);
     bench_sense_store_fini(&sense->store);
+    bench_sense_ledger_fini(&sense->ledger);
     bench_sense_gpus_fini(&sense->gpus);
     bench_sense_net_fini(&sense->net);
     bench_sense_own_fini(&sense->own);

@@ -25,6 +25,7 @@
 #include <sys/types.h>
 
 #include "base/status.h"
+#include "bench/sense/memory.h"
 
 #define BENCH_SENSE_UNKNOWN INT_MIN
 #define BENCH_SENSE_NO_GPU (-1)
@@ -44,6 +45,8 @@ struct bench_sense_want {
     const cpu_set_t *bound;        /* where threads of ours are bound: "our processors"; NULL or empty: the process's */
     pid_t companion;               /* another process that is no stranger: the other node; 0: none */
     int64_t interval_ns;           /* between samples; 0: a second */
+    bench_sense_ask_held *held; /* memory is sampled, too (memory.h), and this is asked what it adds; NULL: it is not */
+    void *held_context;
 };
 
 /* What may disturb a measurement: bits. */

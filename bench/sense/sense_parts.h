@@ -83,6 +83,8 @@ struct bench_sense_store {
 };
 
 int bench_sense_store_init(struct bench_sense_store *store, size_t room);
+/* All memory that it will ever have, now. */
+int bench_sense_store_fill(struct bench_sense_store *store, size_t room);
 void bench_sense_store_fini(struct bench_sense_store *store);
 struct bench_sense_reading bench_sense_store_at(const struct bench_sense_store *store, size_t index);
 /* Copies a sample to the end; neighbours are merged as well where there is no memory for more. */
@@ -212,6 +214,30 @@ void bench_sense_net_init(struct bench_sense_net *net, const char *root, const c
 void bench_sense_net_fini(struct bench_sense_net *net);
 void bench_sense_net_read(struct bench_sense_net *net, struct bench_sense_reading *now);
 
+/* --- memory (memory.c) --- */
+
+#define BENCH_SENSE_HELD_ROOM 16384  /* four hours of seconds, then each second sample is dropped; even */
+#define BENCH_SENSE_SHORT_STORE 2048 /* samples of everything else, where memory is what is watched; even */
+
+/* Taken and touched as a whole at the start: a sampler that grows would find itself. */
+struct bench_sense_ledger {
+    bench_sense_ask_held *held;
+    void *context;
+    int series; /* BENCH_SENSE_SERIES and one for each GPU; 0: nothing is watched */
+    size_t count;
+    unsigned skip, skipped;          /* of so many samples one is kept; since the last that was */
+    int64_t now[BENCH_SENSE_SERIES]; /* as last read */
+    int64_t *at_ns, *values;         /* values: of all series, a sample behind the other */
+};
+
+int bench_sense_ledger_init(struct bench_sense_ledger *ledger, const struct bench_sense_want *want);
+void bench_sense_ledger_fini(struct bench_sense_ledger *ledger);
+/* `there[i]`: the state of GPU i is known. Under the lock. */
+void bench_sense_ledger_add(struct bench_sense_ledger *ledger, int64_t now_ns, const struct wf_nvml_state *gpus,
+                            const bool *there);
+/* What this process holds now; before the lock is taken. */
+void bench_sense_ledger_read(struct bench_sense_ledger *ledger);
+
 /* --- the whole --- */
 
 /* Welford's sums: mean, and the sum of squared distances from it. */
@@ -242,6 +268,7 @@ struct bench_sense {
     struct bench_sense_store first; /* the first sample ever, whose counters a summary starts from */
     struct bench_sense_device devices[BENCH_SENSE_GPUS_MAX + 1]; /* the last one: the processor */
     struct bench_sense_tally others;
+    struct bench_sense_ledger ledger;
     int64_t own_cpu_ns;
 
     pthread_t thread;

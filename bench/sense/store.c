@@ -33,6 +33,21 @@ int bench_sense_store_init(struct bench_sense_store *store, size_t room)
     return grow_store(store, room);
 }
 
+int bench_sense_store_fill(struct bench_sense_store *store, size_t room)
+{
+    int result = grow_store(store, room);
+
+    store->most = room;
+    if (result)
+        return result;
+    memset(store->samples, 0, room * sizeof *store->samples);
+    memset(store->gpus, 0, room * (size_t)store->gpu_count * sizeof *store->gpus);
+    memset(store->nics, 0, room * (size_t)store->nic_count * sizeof *store->nics);
+    memset(store->cores, 0, room * (size_t)store->core_count * sizeof *store->cores);
+    memset(store->busy, 0, room * (size_t)store->cpu_count * sizeof *store->busy);
+    return 0;
+}
+
 void bench_sense_store_fini(struct bench_sense_store *store)
 {
     free(store->samples);

@@ -69,6 +69,7 @@ static void reads_what_there_is(void **state)
         assert_int_equal(now.sm_mhz, 111);
         assert_int_equal(now.memory_mhz, 111);
         assert_int_equal(now.power_mw, 1111);
+        assert_true(now.free_bytes > 0 && (now.free_bytes + (11 << 20)) % (1 << 20) == 0);
         assert_string_equal(now.throttling, "none");
         assert_true(now.reasons_known && now.reasons == 1 && !now.held_back);
         memset(&now, 0x55, sizeof(now));

@@ -130,6 +130,7 @@ enum wf_setting_id {
     WF_SET_JSON_STREAM,
     WF_SET_EXPECT,
     WF_SET_LOG_DIR,
+    WF_SET_WATCH_MEMORY,
     WF_SET_QUIET,
     WF_SET_WIDTH, /* width: int 40..1000, 0 = auto; columns of a report */
     WF_SET_ROUNDS,

@@ -304,6 +304,11 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
              .more = "This is with the largest size; below it weft mesh and pair end with status 1.", .value = "RATIO"),
     [WF_SET_LOG_DIR] = TEXT(BENCH, OUTPUT, MESH | PAIR | DOCTOR, "log_dir", "",
                             "The folder for one log per endpoint; empty means none are written.", .value = "DIR"),
+    [WF_SET_WATCH_MEMORY] =
+        FLAG(BENCH, HOW, MESH | PAIR, "watch_memory", "0",
+             "Whether memory is sampled once a second, and a growth is warned of at the end.",
+             .more = "Runs of three minutes and more are judged (--duration). It is each node's own setting, but one "
+                     "for both with --local."),
     [WF_SET_QUIET] = FLAG(BENCH, OUTPUT, MOVES | DOCTOR, "quiet", "0", "Whether only errors are printed."),
     [WF_SET_WIDTH] = ROW(
         BENCH, OUTPUT, MESH | PAIR, "width", INT, "auto", .unit = "columns", .choices = "", .zero = "auto", .min = 40,

@@ -154,7 +154,9 @@ int wf_nvml_find(const struct wf_nvml *nvml, const char *pci, wf_nvml_device *ou
 int wf_nvml_read(struct wf_nvml *nvml, const char *pci, struct wf_nvml_state *out, struct wf_status *status)
 {
     const struct wf_nvml_api *api = &nvml->api;
-    struct wf_nvml_state state = {.celsius = WF_NVML_UNKNOWN, .power_mw = WF_NVML_UNKNOWN};
+    struct wf_nvml_state state = {
+        .celsius = WF_NVML_UNKNOWN, .power_mw = WF_NVML_UNKNOWN, .free_bytes = WF_NVML_UNKNOWN};
+    wf_nvml_memory memory;
     wf_nvml_device device;
     unsigned int value;
     int result = wf_nvml_find(nvml, pci, &device, status);
@@ -167,6 +169,8 @@ int wf_nvml_read(struct wf_nvml *nvml, const char *pci, struct wf_nvml_state *ou
         state.celsius = (int)value;
     if (api->nvmlDeviceGetPowerUsage && !api->nvmlDeviceGetPowerUsage(device, &value))
         state.power_mw = (int)value;
+    if (api->nvmlDeviceGetMemoryInfo && !api->nvmlDeviceGetMemoryInfo(device, &memory))
+        state.free_bytes = (int64_t)memory.free;
     state.sm_mhz = clock_of(api, device, WF_NVML_CLOCK_SM);
     state.memory_mhz = clock_of(api, device, WF_NVML_CLOCK_MEMORY);
     read_reasons(api, device, &state);

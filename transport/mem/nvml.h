@@ -21,6 +21,7 @@ struct wf_nvml_state {
     int sm_mhz;
     int memory_mhz;
     int power_mw;
+    int64_t free_bytes;         /* of its memory, for whomever; or WF_NVML_UNKNOWN */
     char throttling[160];       /* why its clocks are reduced: "power cap, thermal"; "none"; "": unknown */
     unsigned long long reasons; /* the same as the library's bits */
     bool reasons_known;

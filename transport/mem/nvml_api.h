@@ -57,6 +57,11 @@ typedef struct wf_nvml_process {
     unsigned int gpu_instance, compute_instance;
 } wf_nvml_process;
 
+/* nvmlMemory_t */
+typedef struct wf_nvml_memory {
+    unsigned long long total, free, used;
+} wf_nvml_memory;
+
 #define WF_NVML_FUNCTIONS(X)                                                                                           \
     X(nvmlInit_v2, (void))                                                                                             \
     X(nvmlShutdown, (void))                                                                                            \
@@ -66,6 +71,7 @@ typedef struct wf_nvml_process {
     X(nvmlDeviceGetTemperature, (wf_nvml_device device, unsigned int sensor, unsigned int *celsius))                   \
     X(nvmlDeviceGetClockInfo, (wf_nvml_device device, unsigned int clock, unsigned int *mhz))                          \
     X(nvmlDeviceGetMaxClockInfo, (wf_nvml_device device, unsigned int clock, unsigned int *mhz))                       \
+    X(nvmlDeviceGetMemoryInfo, (wf_nvml_device device, wf_nvml_memory * memory))                                       \
     X(nvmlDeviceGetPowerUsage, (wf_nvml_device device, unsigned int *milliwatts))                                      \
     X(nvmlDeviceGetCurrentClocksEventReasons, (wf_nvml_device device, unsigned long long *reasons))                    \
     X(nvmlDeviceGetCurrentClocksThrottleReasons, (wf_nvml_device device, unsigned long long *reasons))                 \

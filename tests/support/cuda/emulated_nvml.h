@@ -19,6 +19,7 @@
 #include "emulated.h"
 
 struct nvmlDevice_st;
+struct nvmlMemory_st;
 struct nvmlPciInfo_st;
 struct nvmlProcessInfo_v2_st;
 
@@ -51,6 +52,8 @@ WEFT_EMULATED_EXPORT emu_nvml_result nvmlDeviceGetTemperature(struct nvmlDevice_
 WEFT_EMULATED_EXPORT emu_nvml_result nvmlDeviceGetClockInfo(struct nvmlDevice_st *device, unsigned int clock,
                                                             unsigned int *mhz);
 WEFT_EMULATED_EXPORT emu_nvml_result nvmlDeviceGetPowerUsage(struct nvmlDevice_st *device, unsigned int *milliwatts);
+WEFT_EMULATED_EXPORT emu_nvml_result nvmlDeviceGetMemoryInfo(struct nvmlDevice_st *device,
+                                                             struct nvmlMemory_st *memory);
 WEFT_EMULATED_EXPORT emu_nvml_result nvmlDeviceGetCurrentClocksEventReasons(struct nvmlDevice_st *device,
                                                                             unsigned long long *reasons);
 WEFT_EMULATED_EXPORT emu_nvml_result nvmlDeviceGetCurrentClocksThrottleReasons(struct nvmlDevice_st *device,

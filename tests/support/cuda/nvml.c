@@ -11,6 +11,7 @@
 #define CLOCK_MHZ 111
 #define MOST_MHZ 1111
 #define MILLIWATTS 1111
+#define USED (11ull << 20)
 #define IDLE 1 /* the reason for low clocks: there is nothing to do */
 #define PIDS 64
 
@@ -224,6 +225,17 @@ emu_nvml_result nvmlDeviceGetMaxClockInfo(struct nvmlDevice_st *device, unsigned
 emu_nvml_result nvmlDeviceGetPowerUsage(struct nvmlDevice_st *device, unsigned int *milliwatts)
 {
     return emu_nvml_put(device, milliwatts, MILLIWATTS);
+}
+
+/* What the driver has given away it alone knows: a part that no program has ever used is told as used. */
+emu_nvml_result nvmlDeviceGetMemoryInfo(struct nvmlDevice_st *device, struct nvmlMemory_st *memory)
+{
+    emu_nvml_result result = emu_nvml_check(device, memory);
+    unsigned long long total = emu_nvml_world.settings.memory;
+
+    if (result == EMU_NVML_OK)
+        *memory = (struct nvmlMemory_st){.total = total, .free = total - USED, .used = USED};
+    return result;
 }
 
 emu_nvml_result nvmlDeviceGetCurrentClocksEventReasons(struct nvmlDevice_st *device, unsigned long long *reasons)

@@ -14,6 +14,10 @@ struct nvmlDevice_st {
 };
 
 /* nvmlPciInfo_t */
+struct nvmlMemory_st {
+    unsigned long long total, free, used;
+};
+
 struct nvmlPciInfo_st {
     char short_address[16]; /* "0000:18:00.0" */
     unsigned int domain, bus, device, ids, subsystem_ids;
