@@ -123,9 +123,10 @@ static int hear_findings(struct path *path, struct wf_status *status)
 
 /* --- the rails --- */
 
-/* Listens at the rail's address, as the library would. The kernel answers; nobody accepts. Returns the port, or 0: the
- * way back cannot be tried. */
-static int listen_at(struct path *path, const char *address)
+/* Listens at the rail's address and interface, as the library would: where two rails are in one subnet, an answer would
+ * else leave by the other one. The kernel answers; nobody accepts. Returns the port, or 0: the way back cannot be
+ * tried. */
+static int listen_at(struct path *path, const char *address, const char *interface)
 {
     /* Both nodes cannot have the port on one machine. */
     int port = path->same_machine ? 0 : path->their_port, on = 1;
@@ -136,6 +137,8 @@ static int listen_at(struct path *path, const char *address)
         return 0;
     int fd = socket(local.ss_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (!path->same_machine)
+        (void)setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface, (socklen_t)strlen(interface));
     if (fd < 0 || bind(fd, (struct sockaddr *)&local, length) != 0 || listen(fd, 64) != 0 ||
         getsockname(fd, (struct sockaddr *)&local, &length) != 0) {
         if (fd >= 0)
@@ -188,7 +191,7 @@ static int check_pair(struct path *path, const struct weft_rail_stats *rail, boo
     bench_copy_text(way.interface, sizeof way.interface, interface_of(path->doctor, rail->local));
     doctor_probe(&way, &probe);
     doctor_judge(path->doctor, &way, &probe, 1, 0);
-    int port = listen_at(path, rail->local);
+    int port = listen_at(path, rail->local, way.interface);
     if (port == 0)
         return 0;
     return try_back(path, rail, port, direct, status);

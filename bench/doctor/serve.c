@@ -11,6 +11,7 @@
 /* Owner: doctor_serve(). */
 struct serving {
     struct doctor *doctor;
+    const struct bench_asking *asking;
     size_t own; /* findings of this machine: those before any node came */
 };
 
@@ -33,13 +34,28 @@ static json_t *answer_finding(const struct serving *serving, const json_t *numbe
     return json_pack("{s:O}", "finding_is", json_array_get(serving->doctor->findings, (size_t)at));
 }
 
+/* Nobody is to have the ports of others examined by this node: the way leads to a rail of the node that asks, or, where
+ * that rail has not been met yet, to the one port that nodes listen on. */
+static bool leads_to_node(const struct serving *serving, const struct doctor_way *way)
+{
+    struct weft_rail_stats rails[DOCTOR_RAILS_MAX];
+    int count = weft_peer_rails(serving->asking->link.peer, rails, DOCTOR_RAILS_MAX);
+
+    if (way->port == serving->doctor->port)
+        return true;
+    for (int i = 0; i < count && i < DOCTOR_RAILS_MAX; i++)
+        if (strcmp(rails[i].remote, way->to) == 0)
+            return true;
+    return false;
+}
+
 static json_t *answer_probe(struct serving *serving, const json_t *json)
 {
     struct doctor *doctor = serving->doctor;
     struct doctor_way way;
     struct doctor_probe probe;
 
-    if (doctor_way_from_json(json, &way) != 0)
+    if (doctor_way_from_json(json, &way) != 0 || !leads_to_node(serving, &way))
         return NULL;
     for (int i = 0; i < doctor->interface_count; i++)
         if (strcmp(doctor->interfaces[i].address, way.from) == 0)
@@ -78,8 +94,8 @@ static json_t *answer_to(void *context, const json_t *question)
 
 int doctor_serve(struct doctor *doctor, struct wf_status *status)
 {
-    struct serving serving = {.doctor = doctor, .own = json_array_size(doctor->findings)};
     struct bench_asking asking = {0};
+    struct serving serving = {.doctor = doctor, .asking = &asking, .own = json_array_size(doctor->findings)};
     int result = bench_asking_await(&asking, doctor->options, "nothing else", &doctor->port, status);
 
     if (result == 0)

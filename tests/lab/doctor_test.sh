@@ -9,8 +9,24 @@ set -u
 . "$(dirname -- "${BASH_SOURCE[0]}")/lab_lib.sh"
 : "${NODE_LIBRARY:?the library to preload}"
 
+# expect_lines_of TEXT COUNT WHAT
+expect_lines_of() {
+    local lines
+    lines=$(grep -c -- "$1" <<<"$output")
+    ((lines == $2)) || fail "$3: $lines lines '$1' instead of $2: $output"
+}
+
 if [[ ${1-} != --inside ]]; then
-    export LAB_RAILS=1gbit,1gbit LAB_IP=4
+    export LAB_RAILS=1gbit,1gbit
+    for family in 4 6; do # in one subnet, too
+        run env LAB_IP=$family LAB_SUBNETS=one timeout -k 5 60 "$net" "$WEFT_TEST_PROGRAM" doctor --listen --quiet : \
+            "$WEFT_TEST_PROGRAM" doctor "$(LAB_IP=$family "$net" --address)"
+        ((status == 77)) && echo "skipped: $output" && exit 77
+        expect_status 0 "IPv$family, one subnet"
+        expect_lines_of 'ok     node1 way' 4 "IPv$family, one subnet"
+    done
+    ((failures == 0)) || exit 1
+    export LAB_IP=4
     enter_lab 280 "${1-3}"
 fi
 healthy=$2
@@ -134,7 +150,11 @@ as_client=(env "LD_PRELOAD=$NODE_LIBRARY" NODE_WALL_S=-75) # 6: a clock that is 
 examine
 expect_fault clock "node0's clock is 75.0 s ahead of node1's" 1
 
-on 0 ip link set lab1 down # 7: a NIC that is down
+on 0 ip link set lab1 down # 7: a NIC that is down; the kernel tells its other end up to a second later
+for ((i = 0; i < 250; i++)); do
+    on 1 ip -o link show lab1 | grep -q NO-CARRIER && break
+    sleep 0.02
+done
 examine
 expect_fault link "lab1 has the address 10.77.1.1, but is down"
 expect_text 'FAULT  node1 link: lab1 has the address 10.77.1.2, but no carrier' 'its other end'
