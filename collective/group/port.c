@@ -65,32 +65,29 @@ static int posted(struct weft_group *group, struct wf_transfer *transfer, int re
     return result;
 }
 
-static struct weft_options options_of(struct weft_group *group, struct wf_transfer *transfer)
+/* A send has no place, and a receive no bytes. */
+static int post(struct wf_port *port, struct wf_transfer *transfer, const void *bytes, void *place, uint64_t tag)
 {
+    struct weft_group *group = group_of(port);
+    struct weft_connection *connection;
+    struct weft_options options = {.queue = group->queue, .user_data = &transfer->task};
+    int result = way_to(group, transfer->rank, &connection);
+    if (result < 0)
+        return result;
     transfer->task.ended = ended;
-    return (struct weft_options){.queue = group->queue, .user_data = &transfer->task};
+    result = transfer->receives ? weft_recv(connection, place, transfer->bytes, tag, &options, &transfer->request)
+                                : weft_send(connection, bytes, transfer->bytes, tag, &options, &transfer->request);
+    return posted(group, transfer, result);
 }
 
 static int post_send(struct wf_port *port, struct wf_transfer *transfer, const void *bytes, uint64_t tag)
 {
-    struct weft_group *group = group_of(port);
-    struct weft_connection *connection;
-    struct weft_options options = options_of(group, transfer);
-    int result = way_to(group, transfer->rank, &connection);
-    if (result < 0)
-        return result;
-    return posted(group, transfer, weft_send(connection, bytes, transfer->bytes, tag, &options, &transfer->request));
+    return post(port, transfer, bytes, NULL, tag);
 }
 
 static int post_receive(struct wf_port *port, struct wf_transfer *transfer, void *place, uint64_t tag)
 {
-    struct weft_group *group = group_of(port);
-    struct weft_connection *connection;
-    struct weft_options options = options_of(group, transfer);
-    int result = way_to(group, transfer->rank, &connection);
-    if (result < 0)
-        return result;
-    return posted(group, transfer, weft_recv(connection, place, transfer->bytes, tag, &options, &transfer->request));
+    return post(port, transfer, NULL, place, tag);
 }
 
 static void cancel(struct wf_port *port, struct wf_transfer *transfer)

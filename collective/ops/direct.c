@@ -14,6 +14,14 @@ static void segments(struct wf_plan *plan)
     plan->lanes = (plan->ask.count + plan->segment - 1) / plan->segment;
 }
 
+/* Its first element. */
+static uint64_t segment_of(const struct wf_plan *plan, uint64_t lane, uint64_t *count)
+{
+    uint64_t at = lane * plan->segment, left = plan->ask.count - at;
+    *count = left < plan->segment ? left : plan->segment;
+    return at;
+}
+
 static void take_or_keep(const struct wf_ask *ask, uint32_t from, uint64_t at, uint64_t count, uint64_t width,
                          struct wf_step *out)
 {
@@ -33,7 +41,7 @@ static bool chain_step(const struct wf_plan *plan, uint64_t lane, uint32_t numbe
 {
     const struct wf_ask *ask = &plan->ask;
     uint32_t place = place_of(ask->rank, ask->root, ask->size);
-    uint64_t at = lane * plan->segment, left = ask->count - at, count = left < plan->segment ? left : plan->segment;
+    uint64_t count, at = segment_of(plan, lane, &count);
     (void)scratch;
     out->tag = 0;
     if (number == 0) {
@@ -76,7 +84,7 @@ static bool tree_step(const struct wf_plan *plan, uint64_t lane, uint32_t number
 {
     const struct wf_ask *ask = &plan->ask;
     uint32_t place = place_of(ask->rank, ask->root, ask->size);
-    uint64_t at = lane * plan->segment, left = ask->count - at, count = left < plan->segment ? left : plan->segment;
+    uint64_t count, at = segment_of(plan, lane, &count);
     (void)scratch;
     out->tag = 0;
     if (number == 0) {

@@ -125,6 +125,46 @@ void group_check_all(struct group_world *world, int but, int status, const char 
             group_check(world, i, status, words);
 }
 
+void group_check_named(struct group_world *world, uint32_t victim, const char *how)
+{
+    char words[64];
+    snprintf(words, sizeof words, "rank %u (", victim);
+    for (uint32_t i = 0; i < (uint32_t)world->count; i++) {
+        const char *text = world->shared->text[i];
+        LOOP_CHECK(i == victim || world->shared->status[i] < 0, "rank %u did not fail", i);
+        LOOP_CHECK(i == victim || (strncmp(text, words, strlen(words)) == 0 && strstr(text, how)),
+                   "rank %u says '%s', not '%s... %s'", i, text, words, how);
+    }
+}
+
+int64_t group_stop_one(struct group_world *world, uint32_t victim)
+{
+    struct loop_child *child = &world->process[victim].child, kept = *child;
+    loop_child_stop(child);
+    int64_t began_ms = loop_now_ms();
+    child->pid = 0;
+    group_join_all(world);
+    int64_t took_ms = loop_now_ms() - began_ms;
+    *child = kept;
+    loop_child_kill(child);
+    return took_ms;
+}
+
+void group_join_late(struct group_world *world, uint64_t late)
+{
+    for (int i = 0; i < world->count; i++)
+        if (late & 1u << i)
+            loop_hear(world->process[i].child.in);
+    for (int i = 0; i < world->count; i++)
+        if (!(late & 1u << i))
+            loop_child_join(&world->process[i].child);
+    for (int i = 0; i < world->count; i++)
+        if (late & 1u << i) {
+            loop_tell(world->process[i].child.out, 1);
+            loop_child_join(&world->process[i].child);
+        }
+}
+
 int group_pass(struct group_process *process, struct weft_group *group, int timeout_ms, struct weft_error *err)
 {
     uint64_t *entered = process->world->shared->entered;

@@ -60,6 +60,12 @@ void group_world_destroy(struct group_world *world);
 void group_check(struct group_world *world, int slot, int status, const char *words);
 /* The same of every slot but `but` (-1: of all). */
 void group_check_all(struct group_world *world, int but, int status, const char *words);
+/* Every rank but the victim has failed, and names it, and `how`. */
+void group_check_named(struct group_world *world, uint32_t victim, const char *how);
+/* Stops the victim, waits for the others, and kills it. How long they took. */
+int64_t group_stop_one(struct group_world *world, uint32_t victim);
+/* The ranks with a bit in `late` have told that they wait for a word: they get it when all others have ended. */
+void group_join_late(struct group_world *world, uint64_t late);
 /* In a process: raises its counter, enters a barrier, and checks that all have raised theirs. */
 int group_pass(struct group_process *process, struct weft_group *group, int timeout_ms, struct weft_error *err);
 

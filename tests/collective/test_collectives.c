@@ -5,6 +5,7 @@
 #include "calls.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,15 +14,18 @@ static bool reduces(int kind)
     return kind == WEFT_ALL_REDUCE || kind == WEFT_REDUCE_SCATTER;
 }
 
-/* All calls of one count, each with inputs of another kind in turn; `each` is called. */
-static int for_all(struct group_process *process, uint64_t count, struct weft_group *group, struct weft_error *err,
-                   int (*each)(struct weft_group *, struct call *, uint32_t number, struct weft_error *))
+/* --- every call --- */
+
+enum { CALLS_MAX = 2 * 7 * 4 + 4 * 7 };
+
+/* All calls of one count, each with inputs of another kind in turn. How many. */
+static uint32_t all_calls(const struct group_process *process, uint64_t count, bool in_place, struct call *calls)
 {
     uint32_t number = 0;
     for (int kind = 0; kind < 6; kind++)
         for (int type = 0; type < 7; type++)
-            for (int op = 0; op < (reduces(kind) ? 4 : 1); op++, number++) {
-                struct call call = {
+            for (int op = 0; op < (reduces(kind) ? 4 : 1); op++, number++)
+                calls[number] = (struct call){
                     .what = {.kind = (enum weft_collective)kind,
                              .type = (enum weft_type)type,
                              .op = (enum weft_op)op,
@@ -30,38 +34,56 @@ static int for_all(struct group_process *process, uint64_t count, struct weft_gr
                              .by = (int)(number % 5) - 2,
                              .count = count},
                     .inputs = (enum inputs)((number + number / 3) % INPUTS_KINDS),
-                    .in_place = number % 2,
+                    .in_place = in_place ^ (number % 2),
                 };
-                int result = each(group, &call, number, err);
-                if (result < 0)
-                    return result;
-            }
-    return 0;
+    return number;
 }
 
-/* Twice: the bits are the reference's both times. */
-static int make_twice(struct weft_group *group, struct call *call, uint32_t number, struct weft_error *err)
+static int one_by_one(struct group_process *process, struct weft_group *group, struct weft_error *err)
 {
+    struct call calls[CALLS_MAX];
+    uint32_t count = all_calls(process, process->number, false, calls);
     int result = 0;
-    uint32_t rank = weft_group_rank(group);
-    (void)number;
-    for (int round = 0; round < 2 && result == 0; round++) {
-        call->in_place = !call->in_place;
-        call_init(call, rank);
-        result = call_make(call, group, true, err);
+    for (uint32_t i = 0; i < count && result == 0; i++) {
+        call_init(&calls[i], process->rank);
+        result = call_make(&calls[i], group, true, err);
         if (result == 0)
-            call_check(call, rank);
-        call_fini(call);
+            call_check(&calls[i], process->rank);
+        call_fini(&calls[i]);
     }
     return result;
 }
 
-static int one_after_the_other(struct group_process *process, struct weft_group *group, struct weft_error *err)
+/* And every result has the bits of the reference again. */
+static int all_together(struct group_process *process, uint64_t elements, struct weft_group *group,
+                        struct weft_error *err)
+{
+    struct call calls[CALLS_MAX];
+    struct weft_completion completion;
+    uint32_t count = all_calls(process, elements, true, calls), started = 0;
+    int result = 0;
+    for (; started < count && result == 0; started++) {
+        call_init(&calls[started], process->rank);
+        result = call_make(&calls[started], group, false, err);
+    }
+    for (uint32_t i = 0; i < count && result == 0; i++) {
+        LOOP_CHECK(weft_group_wait(group, GROUP_MS, &completion, 1) == 1, "no completion");
+        result = completion.status;
+        snprintf(err->text, sizeof err->text, "%s", completion.text);
+        if (result == 0)
+            call_check(completion.user_data, process->rank);
+    }
+    for (uint32_t i = 0; i < started; i++)
+        call_fini(&calls[i]);
+    return result;
+}
+
+static int twice(struct group_process *process, struct weft_group *group, struct weft_error *err)
 {
     uint64_t counts[] = {0, 1, process->size - 1, process->number};
-    int result = 0;
+    int result = one_by_one(process, group, err);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0] && result == 0; i++)
-        result = for_all(process, counts[i], group, err, make_twice);
+        result = all_together(process, counts[i], group, err);
     return result < 0 ? result : group_pass(process, group, GROUP_MS, err);
 }
 
@@ -83,14 +105,14 @@ static void with(uint32_t size, uint64_t count, const char *settings,
 
 static void every_call(void)
 {
-    for (uint32_t size = 1; size <= 7; size++)
-        with(size, LOOP_SANITIZED ? 1009 : 10007, NULL, one_after_the_other);
+    for (uint32_t size = 1; size <= (uint32_t)LOOP_COUNT(7, 5); size++)
+        with(size, LOOP_SANITIZED ? 1009 : 10007, NULL, twice);
 }
 
 static void large(void)
 {
     for (uint32_t size = 2; size <= 7; size++)
-        with(size, 1000003, NULL, one_after_the_other);
+        with(size, 1000003, NULL, twice);
 }
 
 /* --- several at once --- */

@@ -40,18 +40,6 @@ static int for_ever(struct group_process *process, struct weft_group *group, str
     return result;
 }
 
-static void check_named(struct group_world *world, uint32_t victim, const char *how)
-{
-    char words[64];
-    snprintf(words, sizeof words, "rank %u (", victim);
-    for (uint32_t i = 0; i < SIZE; i++) {
-        LOOP_CHECK(i == victim || world->shared->status[i] < 0, "rank %u did not fail", i);
-        LOOP_CHECK(i == victim || (strncmp(world->shared->text[i], words, strlen(words)) == 0 &&
-                                   strstr(world->shared->text[i], how)),
-                   "rank %u says '%s', not '%s... %s'", i, world->shared->text[i], words, how);
-    }
-}
-
 static void set_up(struct group_world *world, uint32_t victim,
                    int (*body)(struct group_process *, struct weft_group *, struct weft_error *))
 {
@@ -76,7 +64,7 @@ static void killed(void)
         group_join_all(&world);
         LOOP_CHECK(loop_now_ms() - began_ms < (TIMEOUT_S + 2) * 1000 * LOOP_SLOWER, "it took %lld ms",
                    (long long)(loop_now_ms() - began_ms));
-        check_named(&world, victims[i], "is lost");
+        group_check_named(&world, victims[i], "is lost");
         group_world_destroy(&world);
     }
 }
@@ -88,17 +76,9 @@ static void stopped(void)
         struct group_world world;
         loop_note("rank %u is stopped", victims[i]);
         set_up(&world, victims[i], for_ever);
-        struct loop_child *victim = &world.process[victims[i]].child;
-        loop_child_stop(victim);
-        int64_t began_ms = loop_now_ms();
-        struct loop_child kept = *victim;
-        victim->pid = 0;
-        group_join_all(&world);
-        LOOP_CHECK(loop_now_ms() - began_ms < (TIMEOUT_S + 4) * 1000 * LOOP_SLOWER, "it took %lld ms",
-                   (long long)(loop_now_ms() - began_ms));
-        *victim = kept;
-        loop_child_kill(victim);
-        check_named(&world, victims[i], "is lost");
+        int64_t took_ms = group_stop_one(&world, victims[i]);
+        LOOP_CHECK(took_ms < (TIMEOUT_S + 4) * 1000 * LOOP_SLOWER, "it took %lld ms", (long long)took_ms);
+        group_check_named(&world, victims[i], "is lost");
         group_world_destroy(&world);
     }
 }
@@ -127,7 +107,7 @@ static void leaves(void)
         set_up(&world, victims[i], leave);
         group_join_all(&world);
         group_check(&world, (int)victims[i], 0, NULL);
-        check_named(&world, victims[i], "has left the group");
+        group_check_named(&world, victims[i], "has left the group");
         group_world_destroy(&world);
     }
 }
@@ -167,17 +147,7 @@ static void late(enum weft_collective kind, uint64_t who, const char *names)
         world.process[i].value = (uint64_t)kind;
     }
     group_start_all(&world);
-    for (int i = 0; i < SIZE; i++)
-        if (who & 1u << i)
-            loop_hear(world.process[i].child.in);
-    for (int i = 0; i < SIZE; i++)
-        if (!(who & 1u << i))
-            loop_child_join(&world.process[i].child);
-    for (int i = 0; i < SIZE; i++)
-        if (who & 1u << i) {
-            loop_tell(world.process[i].child.out, 1);
-            loop_child_join(&world.process[i].child);
-        }
+    group_join_late(&world, who);
     group_check_all(&world, -1, -ETIMEDOUT, names);
     group_check_all(&world, -1, -ETIMEDOUT, "did not start it within");
     group_world_destroy(&world);

@@ -28,17 +28,7 @@ static void late(uint64_t who, const char *names)
     for (int i = 0; i < SIZE; i++)
         world.process[i].number = who;
     group_start_all(&world);
-    for (int i = 0; i < SIZE; i++)
-        if (who & 1u << i)
-            loop_hear(world.process[i].child.in);
-    for (int i = 0; i < SIZE; i++)
-        if (!(who & 1u << i))
-            loop_child_join(&world.process[i].child);
-    for (int i = 0; i < SIZE; i++)
-        if (who & 1u << i) {
-            loop_tell(world.process[i].child.out, 1);
-            loop_child_join(&world.process[i].child);
-        }
+    group_join_late(&world, who);
     group_check_all(&world, -1, -ETIMEDOUT, names);
     group_check_all(&world, -1, -ETIMEDOUT, "did not enter it within");
     group_world_destroy(&world);

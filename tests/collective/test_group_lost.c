@@ -35,18 +35,6 @@ static void set_up(struct group_world *world, uint32_t victim)
     loop_hear(world->process[victim].child.in);
 }
 
-static void check_named(struct group_world *world, uint32_t victim, const char *how)
-{
-    char words[64];
-    snprintf(words, sizeof words, "rank %u (", victim);
-    for (int i = 0; i < SIZE; i++) {
-        LOOP_CHECK((uint32_t)i == victim || world->shared->status[i] < 0, "rank %d did not fail", i);
-        LOOP_CHECK((uint32_t)i == victim || (strncmp(world->shared->text[i], words, strlen(words)) == 0 &&
-                                             strstr(world->shared->text[i], how)),
-                   "rank %d says '%s', not '%s... %s'", i, world->shared->text[i], words, how);
-    }
-}
-
 static void killed(void)
 {
     static const uint32_t victims[] = {0, 1, 2, 6};
@@ -59,7 +47,7 @@ static void killed(void)
         group_join_all(&world);
         LOOP_CHECK(loop_now_ms() - began_ms < (TIMEOUT_S + 2) * 1000 * LOOP_SLOWER, "it took %lld ms",
                    (long long)(loop_now_ms() - began_ms));
-        check_named(&world, victims[i], "is lost");
+        group_check_named(&world, victims[i], "is lost");
         group_world_destroy(&world);
     }
 }
@@ -71,17 +59,9 @@ static void stopped(void)
         struct group_world world;
         loop_note("rank %u is stopped", victims[i]);
         set_up(&world, victims[i]);
-        struct loop_child *victim = &world.process[victims[i]].child;
-        loop_child_stop(victim);
-        int64_t began_ms = loop_now_ms();
-        struct loop_child kept = *victim;
-        victim->pid = 0;
-        group_join_all(&world);
-        LOOP_CHECK(loop_now_ms() - began_ms < (TIMEOUT_S + 4) * 1000 * LOOP_SLOWER, "it took %lld ms",
-                   (long long)(loop_now_ms() - began_ms));
-        *victim = kept;
-        loop_child_kill(victim);
-        check_named(&world, victims[i], "is lost");
+        int64_t took_ms = group_stop_one(&world, victims[i]);
+        LOOP_CHECK(took_ms < (TIMEOUT_S + 4) * 1000 * LOOP_SLOWER, "it took %lld ms", (long long)took_ms);
+        group_check_named(&world, victims[i], "is lost");
         group_world_destroy(&world);
     }
 }
@@ -96,7 +76,7 @@ static void leaves(void)
         loop_tell(world.process[victims[i]].child.out, 1);
         group_join_all(&world);
         group_check(&world, (int)victims[i], 0, NULL);
-        check_named(&world, victims[i], "has left the group");
+        group_check_named(&world, victims[i], "has left the group");
         group_world_destroy(&world);
     }
 }

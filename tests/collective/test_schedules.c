@@ -286,7 +286,7 @@ static void one_schedule(uint64_t seed)
 static void any_order(void **state)
 {
     const char *number = getenv("WEFT_TEST_SCHEDULES");
-    uint64_t count = number ? strtoull(number, NULL, 10) : 2000;
+    uint64_t count = number ? strtoull(number, NULL, 10) : 1000;
     (void)state;
     for (uint64_t seed = 1; seed <= count; seed++) {
         print_message(seed % 1000 == 0 ? "[          ] schedule %llu\n" : "", (unsigned long long)seed);
