@@ -53,6 +53,11 @@ int main(void)
         result = weft_group_create(context, &(struct weft_group_options){.size = 1}, 1000, &group, &err);
     if (result == 0)
         result = weft_group_barrier(group, 1000, &err);
+    float in = 3, out = 0;
+    if (result == 0)
+        result = weft_group_all_reduce(group, &in, &out, 1, WEFT_FLOAT32, WEFT_SUM, 1000, &err);
+    if (result == 0 && out != in)
+        return 1;
     puts(result == 0 ? weft_group_member_name(group, 0) : err.text);
     weft_group_destroy(group);
     weft_context_destroy(context);
@@ -67,7 +72,7 @@ meets() {
     expect_text 'rank 0 (' "running $1"
 }
 
-for file in include/weft.h include/weft_coll.h bin/weft share/man/man1/weft.1 share/man/man3/weft.3 \
+for file in include/weft.h include/weft_coll.h bin/weft share/man/man1/weft.1 share/man/man3/weft.3 share/man/man3/weft_coll.3 \
     share/doc/weft/examples/one_message.c share/doc/weft/examples/event_loop.c; do
     [[ -s $prefix/$file ]] || fail "$file is not installed"
 done
