@@ -246,7 +246,9 @@ static int add_mode(const struct map *map, uint32_t backend, enum report_mode mo
     name_nodes(map, readings.of.nodes);
     if (result == 0)
         result = add_rates(map, &readings, &like, BENCH_EVERY_RAIL);
-    for (uint32_t rail = 0; result == 0 && readings.of.rails > 1 && rail < readings.of.rails; rail++)
+    /* When all send at once, what the rails of a node carried is counted for all that it receives together. */
+    bool rails = mode == REPORT_ISOLATED && readings.of.rails > 1;
+    for (uint32_t rail = 0; result == 0 && rails && rail < readings.of.rails; rail++)
         result = add_rates(map, &readings, &like, rail);
     report_readings_fini(&readings);
     return result == -ENOMEM ? result : 0; /* of too many nodes there is no map */

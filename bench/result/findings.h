@@ -31,7 +31,8 @@ struct bench_known_nodes {
     const char *const *names;
 };
 
-/* Adds what is found in the readings of a backend and mode: those of isolated first. 0 or -ENOMEM. */
+/* Adds what is found in the readings of a backend and mode: those of isolated first. Rails are judged in isolated
+ * alone. 0 or -ENOMEM. */
 int bench_findings_look(struct bench_findings *findings, struct bench_readings *readings,
                         const struct bench_known_nodes *nodes, uint32_t backend, bool loaded);
 

@@ -80,10 +80,12 @@ double bench_levels_effect(const struct bench_levels_side *side, const struct be
 
 /* --- levels and scores --- */
 
-void bench_levels_settle(struct bench_levels_side *side, double *room)
+void bench_levels_settle(struct bench_levels_side *side, const struct bench_levels_place *without, double *room)
 {
     for (size_t size = 0; size < side->used; size++) {
-        double *levels = side->levels + size * side->pairs, middle = median_at(levels, side->pairs, room);
+        double *levels = side->levels + size * side->pairs;
+        double middle =
+            without ? bench_levels_usual(side, without, levels, room) : median_at(levels, side->pairs, room);
         for (size_t i = 0; i < side->pairs; i++)
             levels[i] -= middle;
     }
@@ -103,7 +105,7 @@ static void fill(struct bench_levels_side *side, const double *rates, const size
             double rate = rates[used[size] * side->pairs + i];
             side->levels[size * side->pairs + i] = rate > 0 ? log(rate) : NAN;
         }
-    bench_levels_settle(side, room);
+    bench_levels_settle(side, NULL, room);
     memcpy(side->raw, side->scores, side->pairs * sizeof *side->raw);
 }
 

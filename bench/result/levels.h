@@ -44,8 +44,8 @@ void bench_levels_fini(struct bench_levels *levels);
 /* Levels and scores of the sizes that count. False: there are none. */
 bool bench_levels_measure(struct bench_levels *levels);
 
-/* Measures levels from their median anew, and makes scores of them. */
-void bench_levels_settle(struct bench_levels_side *side, double *room);
+/* Measures levels anew, from their median or that of the pairs that are not of a place, and makes scores of them. */
+void bench_levels_settle(struct bench_levels_side *side, const struct bench_levels_place *without, double *room);
 
 bool bench_levels_is_of(const struct bench_levels_side *side, const struct bench_levels_place *place, size_t pair);
 

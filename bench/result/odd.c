@@ -15,6 +15,7 @@
 #define NOISES_ONCE 2.5 /* and a level; */
 #define PAIRS_MANY 64   /* of so many, more can have bad luck: half a noise more of each */
 #define NOISES_MORE 0.5
+#define FEW_NODES 8
 #define MANY 5              /* sizes, or pairs of an endpoint: of so many one may be as the peers' */
 #define LOW 0.9             /* of the peers' rate: what is above is not worth a word */
 #define LOW_OF_ONE 0.6      /* of one size */
@@ -119,23 +120,34 @@ static bool stands_out(const struct search *search, const struct bench_levels_si
     return effect->sigmas > sigmas_asked(search);
 }
 
-static bool worst_place(const struct search *search, const struct bench_levels_side *side, struct effect *worst)
+/* Of few nodes one has so many of the pairs that the median of all may be its own or the others', at each size another:
+ * then its levels are measured from the others. */
+static bool worst_of_role(const struct search *search, struct bench_levels_side *side, enum bench_levels_role role,
+                          struct effect *worst, bool any)
 {
-    bool any = false, nodes = search->levels.links->nodes;
+    bool few = role == BENCH_LEVELS_BOTH && side->sources <= FEW_NODES;
 
-    /* A node first: its sending and its receiving are low then, too. */
-    for (int role = nodes ? BENCH_LEVELS_BOTH : BENCH_LEVELS_SENDS; role >= 0; role--) {
-        for (size_t i = 0; i < bench_levels_places(side, role); i++) {
-            struct effect effect = {.place = {role, i}};
-            if (stands_out(search, side, &effect) && (!any || effect.value < worst->value)) {
-                *worst = effect;
-                any = true;
-            }
+    for (size_t i = 0; i < bench_levels_places(side, role); i++) {
+        struct effect effect = {.place = {role, i}};
+        if (few)
+            bench_levels_settle(side, &effect.place, search->levels.room);
+        if (stands_out(search, side, &effect) && (!any || effect.value < worst->value)) {
+            *worst = effect;
+            any = true;
         }
-        if (any && role == BENCH_LEVELS_BOTH)
-            break;
     }
+    if (few)
+        bench_levels_settle(side, NULL, search->levels.room);
     return any;
+}
+
+/* A node first: its sending and its receiving are low then, too. */
+static bool worst_place(const struct search *search, struct bench_levels_side *side, struct effect *worst)
+{
+    if (search->levels.links->nodes && worst_of_role(search, side, BENCH_LEVELS_BOTH, worst, false))
+        return true;
+    return worst_of_role(search, side, BENCH_LEVELS_RECEIVES, worst,
+                         worst_of_role(search, side, BENCH_LEVELS_SENDS, worst, false));
 }
 
 /* Takes the place's effect off its pairs, at each size; returns that at the largest. */
@@ -153,7 +165,7 @@ static double take_off(struct search *search, struct bench_levels_side *side, co
                 levels[i] -= effect;
         last = effect;
     }
-    bench_levels_settle(side, search->levels.room);
+    bench_levels_settle(side, NULL, search->levels.room);
     return last;
 }
 

@@ -59,10 +59,11 @@ struct bench_odd {
  *     odd   = effect < min(log 0.9, -5 error), at each size < log 0.95, and the scores of its pairs are < log 0.95
  *
  * (sigma is that of what the effect leaves; with a single other of its role, the error is at least sigma. Of 5 pairs
- * and more, one in five may be as the peers'. Of 32 of its role and more, the others' median is that of all.) An odd
- * endpoint is named once, and its effect is taken off its pairs before these are judged; so is a node, before its
- * sending and its receiving are. Half or more of the nodes, senders, receivers or pairs of a direction are a group, of
- * which none is odd; but one of two endpoints may be. Of fewer than 4 pairs nothing is usual, and nothing is odd.
+ * and more, one in five may be as the peers'. Of 32 of its role and more, the others' median is that of all; of 8 nodes
+ * and fewer, levels are measured from the others' median.) An odd endpoint is named once, and its effect is taken off
+ * its pairs before these are judged; so is a node, before its sending and its receiving are. Half or more of the nodes,
+ * senders, receivers or pairs of a direction are a group, of which none is odd; but one of two endpoints may be. Of
+ * fewer than 4 pairs nothing is usual, and nothing is odd.
  *
  * In simulated meshes of 4x4 and 8x8 with 3 to 5 sizes and a noise of 2 to 10 % at each pair and size, normal or with
  * the tails of Student's t of 3 degrees, something was named in fewer than 1 of 1000. A pair at 80 % was named in 95 of

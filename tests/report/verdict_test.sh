@@ -62,9 +62,9 @@ for seed in 1 2 3; do
     odd "${mesh[@]}" 'at=1:3:*:0.85'
     names 1 'Asymmetric: node1 to node3 has ' 'the way back is as fast as the others'
     odd "${mesh[@]}" 'at=2:*:1:0.85' 'at=*:2:1:0.85'
-    names 1 'Slow rail: rail eth1 of node2 carries 8' ' % of its peers (isolated; loaded: 8'
+    names 1 'Slow rail: rail eth1 of node2 carries 8' ' % of its peers (isolated);'
     odd "${mesh[@]}" 'at=*:*:1:0.85'
-    names 1 'Slow rail: rail eth1 carries 8' ' % of the rails beside it, at all nodes (isolated; loaded: 8'
+    names 1 'Slow rail: rail eth1 carries 8' ' % of the rails beside it, at all nodes (isolated);'
     odd "${mesh[@]}" 'at=2:*:1:0.5' 'at=*:2:1:0.5'
     names 2 'Slow rail: rail eth1 of node2 ' 'Slow: node2 sends and receives ' '; its rail eth1 is slow.'
     odd "${mesh[@]}" few=2:1
