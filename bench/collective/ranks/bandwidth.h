@@ -10,8 +10,8 @@
  *
  *     all-reduce 2(n-1)/n   all-gather, reduce-scatter, all-to-all (n-1)/n   broadcast, send and receive 1
  */
-#ifndef WF_BENCH_NCCL_BANDWIDTH_H
-#define WF_BENCH_NCCL_BANDWIDTH_H
+#ifndef WF_BENCH_BANDWIDTH_H
+#define WF_BENCH_BANDWIDTH_H
 
 #include <stdint.h>
 

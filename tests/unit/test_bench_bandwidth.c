@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "bench/backends/nccl/bandwidth.h"
+#include "bench/collective/ranks/bandwidth.h"
 
 #define CLOSE(a, b) assert_float_equal(a, b, 1e-9)
 

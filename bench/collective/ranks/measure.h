@@ -1,0 +1,39 @@
+/* measure.h: what the files of this room share. */
+#ifndef WF_BENCH_RANK_MEASURE_H
+#define WF_BENCH_RANK_MEASURE_H
+
+#include "rank.h"
+#include "values.h"
+
+/* Owner: one rank. */
+struct rank_world {
+    const struct rank_backend *backend;
+    const struct rank_asked *asked;
+    uint32_t rank, ranks;
+    struct values values;
+    void *send, *recv; /* memory for the largest size */
+    uint64_t send_bytes, recv_bytes;
+    double *all;       /* room for what all ranks tell */
+    double *times_us;  /* of one sample's iterations */
+};
+
+#define RANK_TOLD 6           /* numbers that a rank tells of a sample */
+#define RANK_ITERS_MAX 100000 /* with iters auto */
+
+/* All operations, sizes and places; rank 0 writes the lines. */
+int rank_measure(struct rank_world *world, struct wf_status *status);
+
+/* What rank 0 writes of one sample, or why there is none. */
+struct rank_sample {
+    struct rank_call call;
+    uint64_t bytes; /* as bandwidth.h defines them */
+    uint64_t iters;
+    double mean_us, min_us, p50_us, max_us, cpu_s;
+    uint64_t wrong, checked; /* elements at all ranks */
+};
+
+void rank_say_facts(const struct rank_world *world);
+void rank_say_sample(const struct rank_sample *sample);
+void rank_say_lack(const struct rank_call *call, uint64_t bytes, const char *why);
+
+#endif

@@ -1,0 +1,103 @@
+/*
+ * rank.h: one process of a collective that is measured, and the seam behind which a backend is. The code on this side
+ * of the seam is the same for all backends: it fills the memory, times the operation, and proves the result. So the
+ * figures of two backends differ by the backends alone.
+ *
+ *     a program = rank_main() + one struct rank_backend
+ *
+ * It writes JSON lines to the standard output of rank 0: what the backend says of itself ("facts"), then for each
+ * operation, size and place either a sample or why there is none.
+ */
+#ifndef WF_BENCH_RANK_H
+#define WF_BENCH_RANK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "bandwidth.h"
+#include "base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RANK_OPS 6
+#define RANK_SIZES_MAX 64
+#define RANK_WITH_MAX 16
+
+/* The numbers are those of enum weft_type and enum weft_op. */
+enum rank_type { RANK_FLOAT64, RANK_FLOAT32, RANK_FLOAT16, RANK_BFLOAT16, RANK_INT32, RANK_INT64, RANK_UINT8 };
+enum rank_redop { RANK_SUM, RANK_MIN, RANK_MAX, RANK_AVG };
+
+#define RANK_TYPES 7
+#define RANK_REDOPS 4
+
+/* Names as the program prints them; those of nccl-tests ("float", "half", "double") are understood as well. -1: none. */
+const char *rank_op_name(enum bench_collective op);
+const char *rank_type_name(enum rank_type type);
+const char *rank_redop_name(enum rank_redop redop);
+int rank_op_find(const char *name);
+int rank_type_find(const char *name);
+int rank_redop_find(const char *name);
+uint64_t rank_type_bytes(enum rank_type type);
+bool rank_op_reduces(enum bench_collective op);
+
+/* What is measured. */
+struct rank_asked {
+    enum bench_collective ops[RANK_OPS];
+    int op_count;
+    enum rank_type type;
+    enum rank_redop redop;
+    uint64_t sizes[RANK_SIZES_MAX];
+    int size_count;
+    uint64_t iters;  /* 0: as many as fit into `share_ms` */
+    uint64_t warmup; /* before them */
+    uint64_t share_ms;
+    bool check, out_of_place, in_place;
+    uint64_t timeout_s;              /* for one operation */
+    const char *with[RANK_WITH_MAX]; /* "NAME=VALUE" for the backend; ends with NULL */
+};
+
+/* One call of a collective. `count` is NCCL's: of what a rank hands in to an all-gather, of what it gets of a
+ * reduce-scatter, of what goes to each rank in an all-to-all. In place, `send` is the part of `recv` that NCCL says. */
+struct rank_call {
+    enum bench_collective op;
+    enum rank_type type;
+    enum rank_redop redop;
+    uint64_t count;
+    bool in_place;
+    const void *send;
+    void *recv;
+    const void *result; /* where it is: `recv`, unless run() sets another place within the buffers */
+};
+
+/* All functions fail with a negative errno and the reason in `status`. One thread calls. */
+struct rank_backend {
+    const char *name;
+    /* Finds who this process is, and joins the others. */
+    int (*open)(const struct rank_asked *asked, uint32_t *rank, uint32_t *ranks, struct wf_status *status);
+    /* Members of a JSON object: `"library": "..."`, what was in force. */
+    void (*facts)(FILE *out);
+    /* Why the backend does not have this, in a few words; NULL: it has it. The same at every rank. */
+    const char *(*lacks)(const struct rank_call *call);
+    int (*run)(struct rank_call *call, struct wf_status *status); /* until it is complete at this rank */
+    int (*barrier)(struct wf_status *status);
+    /* `all` gets `count` numbers of every rank, in the order of ranks. */
+    int (*gather)(const double *own, int count, double *all, struct wf_status *status);
+    void (*close)(void);
+};
+
+/* Exit status: 0; 1 something failed, and standard error says what; 2 wrong usage; 77 not available here. */
+int rank_main(const struct rank_backend *backend, int argc, char **argv);
+
+/* As rank_main(), from what was read already. */
+int rank_run(const struct rank_backend *backend, const struct rank_asked *asked);
+
+/* The value of NAME in `asked->with`; NULL: it is not there. */
+const char *rank_with(const struct rank_asked *asked, const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
