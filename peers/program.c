@@ -149,10 +149,10 @@ static void look_for_end(struct peer_program *program)
 
 void peer_program_pump(struct peer_program *const *programs, int count, int timeout_ms)
 {
-    struct pollfd fds[6];
+    struct pollfd fds[3 * PEER_PUMP_MAX];
     int used = 0;
 
-    for (int i = 0; i < count && used + 3 <= 6; i++)
+    for (int i = 0; i < count && used + 3 <= 3 * PEER_PUMP_MAX; i++)
         if (programs[i] && !programs[i]->ended) {
             fds[used++] = (struct pollfd){programs[i]->out, POLLIN, 0};
             fds[used++] = (struct pollfd){programs[i]->err, POLLIN, 0};

@@ -40,7 +40,9 @@ int peer_program_start(struct peer_program *program, const struct peer_command *
 /* Ends whatever still runs, waits for it, and frees. */
 void peer_program_fini(struct peer_program *program);
 
-/* Takes what some programs (NULL entries are skipped) have printed, and waits up to `timeout_ms` for more. */
+#define PEER_PUMP_MAX 64
+
+/* Takes what up to PEER_PUMP_MAX programs (NULL entries are skipped) have printed, and waits up to `timeout_ms` for more. */
 void peer_program_pump(struct peer_program *const *programs, int count, int timeout_ms);
 
 /* Asks it to end; it will have ended within about a second. */

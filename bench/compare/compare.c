@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include "bench/result/files.h"
 #include "bench/words/columns.h"
 #include "bench/words/heard.h"
+#include "bench/words/host.h"
 #include "bench/words/interrupt.h"
 #include "bench/words/json.h"
 #include "bench/words/words.h"
@@ -52,14 +52,11 @@ static const char *node(const struct comparison *comparison)
 
 static json_t *host(const struct comparison *comparison)
 {
-    struct utsname system;
+    json_t *host = bench_host_to_json(node(comparison));
 
-    uname(&system);
-    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s}", "node", node(comparison), "name", system.nodename,
-                     "kernel", system.release, "machine", system.machine, "cpus",
-                     (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
-                     (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "engine",
-                     comparison->texts.engine, "weft", weft_version());
+    json_object_set_new(host, "engine", json_string(comparison->texts.engine));
+    json_object_set_new(host, "weft", json_string(weft_version()));
+    return host;
 }
 
 static json_t *fallbacks(const struct comparison *comparison)

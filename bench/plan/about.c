@@ -76,6 +76,22 @@ static const struct bench_about commands[] = {
      SETTINGS_ELSEWHERE "Exit status: 0 everything ran, and what was verified was right; 1 a run or a check failed; "
                         "2 wrong usage; 77 not available here.",
      NULL},
+    {BENCH_COLLECTIVE, "collective", "collectives over ranks, on Weft and on others, in nccl-tests' columns",
+     "weft collective [--processes N,... | --processes found] [OPTION...]",
+     "Measures collective operations among processes: all-reduce and others, over Weft (libweft_coll), NCCL, Open MPI, "
+     "MPICH and Gloo, in turns. Every element of the result is verified. Time and bandwidths are those of nccl-tests: "
+     "algbw is bytes over time, the bytes being the larger of what a rank hands in and gets; busbw is algbw times "
+     "2(n-1)/n for all_reduce, (n-1)/n for all_gather, reduce_scatter and alltoall, 1 for broadcast and sendrecv. What "
+     "a "
+     "backend does not have is n/a, with the reason.",
+     "weft collective -b 1K -e 64M -f 4 --processes 2,4\n"
+     "# against others, each at its best\n"
+     "weft collective --backend weft,mpi,gloo --best --rounds 5 --json all.json\n"
+     "# ranks that a launcher starts\n"
+     "srun --ntasks=4 weft collective --processes found --op all\n",
+     SETTINGS_ELSEWHERE "Exit status: 0 everything ran, and what was verified was right; 1 a run or a check failed; "
+                        "2 wrong usage; 77 not available here.",
+     NULL},
     {BENCH_REPORT, "report", "one HTML page of results, with a verdict, charts and tables",
      "weft report FILE... [OPTION...]",
      "Makes one HTML page of result files: the verdict first, then every pair, bandwidth and time over size, rails, "

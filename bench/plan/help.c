@@ -66,6 +66,9 @@ static const struct own_default {
     {BENCH_PEERS, WF_SET_INFLIGHT, "16; with --rate 64"},
     {BENCH_PEERS, WF_SET_BUFFERS, "1; for 64M and more also --inflight"},
     {BENCH_PEERS, WF_SET_MEMORY, "host"},
+    {BENCH_COLLECTIVE, WF_SET_ROUNDS, "1"},
+    {BENCH_COLLECTIVE, WF_SET_WARMUP, "1"},
+    {BENCH_COLLECTIVE, WF_SET_RAILS, "127.0.0.1; with --hosts or found ranks empty"},
 };
 
 /* --- which options there are --- */

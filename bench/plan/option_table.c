@@ -7,8 +7,9 @@
 #include "bench/words/words.h"
 #include "options.h"
 
+#define COLL BENCH_COLLECTIVE
 #define MEASURES (BENCH_MESH | BENCH_PAIR | BENCH_PEERS | BENCH_SWEEP | BENCH_PROFILE)
-#define HAS_SETTINGS (MEASURES | BENCH_TOPO | BENCH_CONFIG | BENCH_DOCTOR)
+#define HAS_SETTINGS (MEASURES | BENCH_TOPO | BENCH_CONFIG | BENCH_DOCTOR | COLL)
 #define EVERY_COMMAND (HAS_SETTINGS | BENCH_KEY | BENCH_NIC | BENCH_COMPLETION | BENCH_REPORT)
 
 /* Arguments: name, letter, kind of value, commands, section, what stands for the value, help. */
@@ -67,6 +68,36 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
     [OPT_DRY_RUN] = ROW("dry-run", 0, NONE, BENCH_NIC, CHANGE, NULL, "print what would be changed, and change nothing"),
     [OPT_ALLOW] = ROW("allow", 0, NEEDED, BENCH_NIC, CHANGE, "USER,...",
                       "serve: users, by name or number, who may have queues and rules, besides root"),
+    [OPT_COLL_BACKEND] = ROW("backend", 0, NEEDED, COLL, WHAT, "LIST",
+                             "weft, nccl, openmpi, mpich, gloo, in turns; mpi: both MPIs (default: weft)"),
+    [OPT_COLL_OP] = ROW("op", 0, NEEDED, COLL, WHAT, "LIST",
+                        "all_reduce, all_gather, reduce_scatter, broadcast, alltoall, sendrecv, or all (default: "
+                        "all_reduce)"),
+    [OPT_COLL_TYPE] = ROW("datatype", 'd', NEEDED, COLL, WHAT, "float64|float32|float16|bfloat16|int32|int64|uint8",
+                          "type of the elements; double, float and half are float64, float32 and float16 (default: "
+                          "float32)"),
+    [OPT_COLL_REDOP] = ROW("redop", 'o', NEEDED, COLL, WHAT, "sum|min|max|avg",
+                           "how elements are reduced (default: "
+                           "sum)"),
+    [OPT_COLL_PLACE] = ROW("place", 0, NEEDED, COLL, WHAT, "both|out|in",
+                           "whether the result takes the place of what is handed in (default: both)"),
+    [OPT_COLL_BEST] = ROW("best", 0, NONE, COLL, HOW, NULL,
+                          "each backend also with its other algorithms and yielding; the best of all counts"),
+    [OPT_COLL_PROCESSES] = ROW("processes", 0, NEEDED, COLL, NODES, "N,...|found",
+                               "so many ranks, started here, one number after the other; found: this is one of the "
+                               "ranks that a launcher has started (default: 2)"),
+    [OPT_COLL_HOSTS] = ROW("hosts", 0, NEEDED, COLL, NODES, "HOST,...",
+                           "start the ranks there by --rsh instead, in turns; this program lies at the same place"),
+    [OPT_COLL_RSH] = ROW("rsh", 0, NEEDED, COLL, NODES, "PROGRAM",
+                         "what starts a command on a host: PROGRAM HOST COMMAND (default: ssh)"),
+    [OPT_COLL_MEETING] = ROW("meeting", 0, NEEDED, COLL, NODES, "DIR",
+                             "a folder that all ranks share, in which they meet (default: one in /tmp)"),
+    [OPT_COLL_SELF_TEST] = ROW("self-test", 0, NONE, COLL, WHAT, NULL,
+                               "instead: whether each backend works here, with every operation; takes seconds"),
+    [OPT_COLL_PROFILE] = ROW("profile", 0, NEEDED, COLL, OUTPUT, "DIR",
+                             "also profile_BACKEND_worldN_TIME.txt in that folder, in the layout of the collective "
+                             "communication profiler"),
+    [OPT_COLL_MEMBER] = ROW("member", 0, NEEDED, COLL, OTHER, NULL, NULL),
     [OPT_SET] = ROW("set", 0, NEEDED, HAS_SETTINGS, SETTINGS, "NAME=VALUE", "any setting by its name"),
     [OPT_PRESET] = ROW("preset", 0, NEEDED, HAS_SETTINGS, SETTINGS, "NAME=VALUE",
                        "a default of whoever starts weft: file, environment and options go before it"),
@@ -122,10 +153,15 @@ static unsigned owners(const char *name, char letter, const char **full)
 {
     char dashed[40];
     int id = name ? -1 : bench_option_by_letter(letter);
+    unsigned found = 0;
 
-    for (int i = 0; i < OPT_COUNT; i++)
-        if (bench_extra_options[i].help && name && strcmp(bench_extra_options[i].name, name) == 0)
-            return bench_extra_options[i].commands;
+    for (int i = 0; i < OPT_COUNT; i++) {
+        const struct bench_option_row *row = &bench_extra_options[i];
+        if (!row->help || (name ? strcmp(row->name, name) != 0 : row->letter != letter))
+            continue;
+        found |= row->commands;
+        *full = row->name;
+    }
     for (int i = 0; name && i < WF_SETTING_COUNT; i++) {
         bench_option_name(wf_setting(i), dashed, sizeof dashed);
         if (strcmp(dashed, name) == 0 || strcmp(wf_setting(i)->name, name) == 0)
@@ -135,9 +171,9 @@ static unsigned owners(const char *name, char letter, const char **full)
         if (strcmp(raw_names[i], name) == 0)
             return BENCH_RAW;
     if (id < 0)
-        return 0;
+        return found;
     *full = wf_setting(id)->name;
-    return wf_setting(id)->uses;
+    return found | wf_setting(id)->uses;
 }
 
 /* "'weft mesh', 'weft pair' and 'weft peers'". */

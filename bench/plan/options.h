@@ -39,6 +39,7 @@ enum bench_command {
     BENCH_SWEEP = WF_USE_SWEEP,
     BENCH_PROFILE = WF_USE_PROFILE,
     BENCH_DOCTOR = WF_USE_DOCTOR,
+    BENCH_COLLECTIVE = WF_USE_COLLECTIVE,
     BENCH_KEY = 64,
     BENCH_RAW = 128, /* reads its own options */
     BENCH_COMPLETION = 256,
@@ -90,6 +91,15 @@ struct bench_options {
     const char *predicted; /* a file of a simulator's */
     bool open;             /* shows the page; also mesh, pair */
     bool report;           /* mesh, pair: a page in the folder of --out */
+    struct bench_collective_words {
+        /* collective; words of the command line; NULL: not said */
+        const char *backends, *ops, *type, *redop; /* --backend, --op, -d, -o */
+        const char *processes, *place;             /* --processes, --place */
+        const char *hosts, *rsh, *meeting;         /* --hosts, --rsh, --meeting */
+        const char *profile;                       /* --profile */
+        const char *member;                        /* of our own child processes: which rank it is */
+        bool best, self_test;                      /* --best, --self-test */
+    } collective;
 };
 
 /* Reads defaults, file, environment and the command line (argv[0] is the command's name). `launched`: a launcher seems

@@ -88,7 +88,7 @@ static int stepped_sizes(struct bench_plan *plan, uint64_t begin, uint64_t end, 
     return result;
 }
 
-static int plan_sizes(struct bench_plan *plan, const struct wf_config *config, struct wf_status *status)
+int bench_plan_sizes(struct bench_plan *plan, const struct wf_config *config, struct wf_status *status)
 {
     const char *list = wf_config_text(config, WF_SET_SIZE);
     uint64_t begin = (uint64_t)wf_config_number(config, WF_SET_BEGIN);
@@ -267,7 +267,7 @@ int bench_plan_init(struct bench_plan *plan, const struct bench_options *options
     if (result == 0)
         result = share_endpoints(plan, config, status);
     if (result == 0)
-        result = plan_sizes(plan, config, status);
+        result = bench_plan_sizes(plan, config, status);
     if (result == 0)
         result = bench_plan_pairs(plan, options, status);
     if (result == 0)

@@ -112,6 +112,9 @@ void bench_plan_set_memory(struct bench_plan *plan, int node, enum bench_memory 
 /* Most pairs of a phase in `mode` that one node takes part in, the same at all nodes. */
 uint32_t bench_plan_span(const struct bench_plan *plan, enum bench_mode mode);
 
+/* Part of bench_plan_init(): the sizes alone. */
+int bench_plan_sizes(struct bench_plan *plan, const struct wf_config *config, struct wf_status *status);
+
 /* Counted iterations of a size, at least and, in a phase of so many pairs, at most; and how many of them may be under
  * way at once. The first two are equal unless plan->iters is 0. */
 uint32_t bench_plan_iters(const struct bench_plan *plan, uint64_t size);

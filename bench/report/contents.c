@@ -108,6 +108,9 @@ static int make_of(struct report_chapter *chapter, const struct report_run *run,
     case REPORT_OF_SWEEP:
         report_judge_other(&chapter->verdict, run);
         return report_sweep(&chapter->figures, run, status);
+    case REPORT_OF_COLLECTIVE:
+        report_judge_other(&chapter->verdict, run);
+        return report_collective(&chapter->figures, run, status);
     case REPORT_OF_MODEL:
         return report_model(&chapter->figures, run, status);
     case REPORT_OF_SENSE:

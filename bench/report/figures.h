@@ -41,6 +41,9 @@ int report_sweep(struct report_figures *figures, const struct report_run *run, s
 int report_surface_of_runs(struct report_figures *figures, struct report_run *const *runs, size_t count,
                            struct wf_status *status);
 
+/* Collectives by size, backend and number of ranks: weft collective. */
+int report_collective(struct report_figures *figures, const struct report_run *run, struct wf_status *status);
+
 /* Latency and bandwidth of each link: model.json. */
 int report_model(struct report_figures *figures, const struct report_run *run, struct wf_status *status);
 

@@ -187,6 +187,7 @@ static const struct known {
     {"weft.result/", 1, REPORT_OF_RUN},
     {"weft.sweep/", 1, REPORT_OF_SWEEP},
     {"weft.model/", 1, REPORT_OF_MODEL},
+    {"weft.collective/", 1, REPORT_OF_COLLECTIVE},
 };
 
 /* The number behind a schema's name; 0: there is none. */
@@ -270,12 +271,14 @@ static int read_other(struct report_run *run, FILE *file, struct wf_status *stat
         run->source = REPORT_OF_PLAN;
         return strstr(run->text, "<svg") ? 0 : wf_fail(status, -EPROTO, "it is no drawing in SVG");
     }
+    if (report_collective_csv(run))
+        return report_collective_read(run, status);
     run->source = REPORT_OF_SENSE;
     if (strncmp(run->text, "timestamp_ns,node,device,", 25) == 0)
         return 0;
     return wf_fail(status, -EPROTO,
-                   "it is CSV, but none that a report is made of: give the JSON of the same run, or the "
-                   "temperatures.csv of weft profile");
+                   "it is CSV, but none that a report is made of: give the JSON of the same run, the "
+                   "temperatures.csv of weft profile, or the CSV of weft collective");
 }
 
 static char *folder_of(const char *path)

@@ -55,12 +55,13 @@ struct report_texts {
 #define REPORT_FLOWS_MOST 65536
 
 enum report_source {
-    REPORT_OF_RUN,   /* weft mesh, pair, profile */
-    REPORT_OF_PEERS, /* weft peers */
-    REPORT_OF_SWEEP, /* weft sweep */
-    REPORT_OF_MODEL, /* model.json of weft profile */
-    REPORT_OF_SENSE, /* temperatures.csv of weft profile */
-    REPORT_OF_PLAN   /* a drawing of weft topo */
+    REPORT_OF_RUN,       /* weft mesh, pair, profile */
+    REPORT_OF_PEERS,     /* weft peers */
+    REPORT_OF_SWEEP,     /* weft sweep */
+    REPORT_OF_MODEL,     /* model.json of weft profile */
+    REPORT_OF_SENSE,     /* temperatures.csv of weft profile */
+    REPORT_OF_PLAN,      /* a drawing of weft topo */
+    REPORT_OF_COLLECTIVE /* weft collective, JSON or CSV */
 };
 
 /* Owner: the report's list. */
@@ -98,6 +99,11 @@ void report_run_destroy(struct report_run *run);
 
 /* Takes the samples of a result from `root`, and leaves the rest. */
 int report_run_take_samples(struct report_run *run, struct wf_status *status);
+
+/* Whether the text of the run is the CSV of weft collective; and that as samples in `root`, which are those of its
+ * JSON. In collective.c. */
+bool report_collective_csv(const struct report_run *run);
+int report_collective_read(struct report_run *run, struct wf_status *status);
 
 /* The number of a node in "node1:gpu3" or "node1"; -1: it has none. */
 int report_node_of(const char *end);

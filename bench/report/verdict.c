@@ -98,6 +98,27 @@ static void judge_peers(struct report_verdict *verdict, const struct report_run 
     }
 }
 
+/* Beside the best of all others, at each size. */
+static void judge_collective(struct report_verdict *verdict, const struct report_run *run)
+{
+    const json_t *comparisons = json_object_get(run->root, "comparisons"), *one;
+    size_t index, faster = 0;
+    double wrong = 0;
+
+    json_array_foreach(json_object_get(run->root, "samples"), index, one)
+    {
+        double some = report_number(one, "wrong_elements");
+        wrong += some > 0 ? some : 0;
+    }
+    if (wrong > 0)
+        report_say(verdict, REPORT_BAD, "%.0f elements of results are wrong.", wrong);
+    json_array_foreach(comparisons, index, one) faster += report_number(one, "ratio") >= 1;
+    if (json_array_size(comparisons))
+        report_say(verdict, REPORT_PLAIN,
+                   "Weft takes no longer than the best other in %zu of %zu cases (operation, size, ranks).", faster,
+                   json_array_size(comparisons));
+}
+
 void report_judge_gpus(struct report_verdict *verdict, const struct report_gpus *gpus)
 {
     char why[256];
@@ -121,4 +142,8 @@ void report_judge_other(struct report_verdict *verdict, const struct report_run 
         report_say(verdict, REPORT_BAD, "It failed: %s", report_text(run->root, "error"));
     if (run->source == REPORT_OF_PEERS)
         judge_peers(verdict, run);
+    if (run->source == REPORT_OF_COLLECTIVE && report_text(run->root, "error")[0])
+        report_say(verdict, REPORT_BAD, "It failed: %s", report_text(run->root, "error"));
+    if (run->source == REPORT_OF_COLLECTIVE)
+        judge_collective(verdict, run);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "bench/collective/collective.h"
 #include "bench/compare/compare.h"
 #include "bench/doctor/doctor.h"
 #include "bench/nic/nic.h"
@@ -44,6 +45,7 @@ static const struct command {
     {BENCH_PAIR, bench_run, NULL},
     {BENCH_PEERS, bench_compare, NULL},
     {BENCH_PROFILE, bench_run, NULL},
+    {BENCH_COLLECTIVE, bench_collective_run, NULL},
     {BENCH_SWEEP, bench_sweep, NULL},
     {BENCH_TOPO, bench_topo, NULL},
     {BENCH_DOCTOR, bench_doctor, NULL},

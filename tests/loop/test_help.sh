@@ -141,7 +141,7 @@ pass_if "letters of other commands: $(cat letters)" [ ! -s letters ]
 
 # ---- some that people type
 weft topo --size 4K
-refused 2 "--size is not for 'weft topo' but for 'weft mesh', 'weft pair', 'weft peers', 'weft sweep' and 'weft profile'" "weft topo --size"
+refused 2 "--size is not for 'weft topo' but for 'weft mesh', 'weft pair', 'weft peers', 'weft sweep', 'weft profile' and 'weft collective'" "weft topo --size"
 weft mesh --src node0:host0
 refused 2 "--src is not for 'weft mesh' but for 'weft pair'" "weft mesh --src"
 weft mesh --local --roounds 3

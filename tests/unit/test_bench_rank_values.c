@@ -89,8 +89,9 @@ static void check_reduction(enum rank_type type, enum rank_redop redop)
         double all = number(type, world.sent[0] + i * bytes);
         for (int rank = 1; rank < RANKS; rank++) {
             double other = number(type, world.sent[rank] + i * bytes);
-            all = redop == RANK_MIN ? (other < all ? other : all) : redop == RANK_MAX ? (other > all ? other : all)
-                                                                                     : all + other;
+            all = redop == RANK_MIN   ? (other < all ? other : all)
+                  : redop == RANK_MAX ? (other > all ? other : all)
+                                      : all + other;
         }
         if (redop == RANK_AVG)
             all /= RANKS;

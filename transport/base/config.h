@@ -46,6 +46,7 @@ enum wf_setting_use {
     WF_USE_CONFIG = 16, /* which shows all of them */
     WF_USE_SWEEP = 32,
     WF_USE_PROFILE = 512, /* the numbers between belong to commands without settings */
+    WF_USE_COLLECTIVE = 4096,
     WF_USE_DOCTOR = 65536
 };
 

@@ -14,9 +14,11 @@
 #define SWEEP WF_USE_SWEEP
 #define PROFILE WF_USE_PROFILE
 #define DOCTOR WF_USE_DOCTOR
+#define COLLECTIVE WF_USE_COLLECTIVE
 #define RUNS (MESH | PAIR | SWEEP) /* what a sweep passes on to its runs */
 #define PLANS (RUNS | PROFILE)
-#define MOVES (PLANS | PEERS)
+#define PAIRS (PLANS | PEERS) /* what two nodes measure */
+#define MOVES (PAIRS | COLLECTIVE)
 
 /* Arguments: group, topic, the commands it acts on, name, default, then what the type needs, the first sentence of its
  * meaning; after that .more = "..." and .value = "..." where they are needed. `weft config` shows every setting. */
@@ -203,10 +205,10 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
 
     [WF_SET_ENDPOINTS] = INT(BENCH, WHAT, PLANS | TOPO, "endpoints", "0", "endpoints", 0, 1024,
                              "Endpoints per node; 0 means one for each GPU, or 8 where there is none."),
-    [WF_SET_BEGIN] = SIZE(BENCH, WHAT, PLANS, "begin", "1M", 0, TIB, "The smallest message size."),
-    [WF_SET_END] = SIZE(BENCH, WHAT, PLANS, "end", "64M", 0, TIB, "The largest message size."),
+    [WF_SET_BEGIN] = SIZE(BENCH, WHAT, PLANS | COLLECTIVE, "begin", "1M", 0, TIB, "The smallest message size."),
+    [WF_SET_END] = SIZE(BENCH, WHAT, PLANS | COLLECTIVE, "end", "64M", 0, TIB, "The largest message size."),
     [WF_SET_FACTOR] =
-        INT(BENCH, WHAT, PLANS, "factor", "4", "", 1, 1048576, "Each message size is this many times the one before."),
+        INT(BENCH, WHAT, PLANS | COLLECTIVE, "factor", "4", "", 1, 1048576, "Each message size is this many times the one before."),
     [WF_SET_SIZE] = SIZES(BENCH, WHAT, MOVES, "size", "", 0, TIB,
                           "The message sizes, separated by commas, instead of begin, end and factor."),
     [WF_SET_ITERS] =
@@ -216,13 +218,13 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                       "ping-pong.",
               .value = "N|auto"),
     [WF_SET_DURATION] =
-        INT(BENCH, HOW, RUNS, "duration", "5", "s", 1, 86400,
+        INT(BENCH, HOW, RUNS | COLLECTIVE, "duration", "5", "s", 1, 86400,
             "With iters auto, how long all messages that are timed shall take.",
             .more = "The modes, sizes and pairs share it; warm-up and verification come on top.", .value = "S"),
     [WF_SET_WARMUP] = INT(BENCH, HOW, MOVES, "warmup", "5", "messages", 0, 1000000000,
                           "Messages per pair and size that are sent first and not measured."),
     [WF_SET_CHECK] =
-        CHOICE(BENCH, HOW, PLANS, "check", "1", "0|1|all",
+        CHOICE(BENCH, HOW, PLANS | COLLECTIVE, "check", "1", "0|1|all",
                "Whether what arrives is verified: not, in a pass of its own, or also while it is timed.",
                .more = "1 sends the measured messages again, untimed, and verifies every byte of these for as long as "
                        "check_time_ms allows; all verifies the measured ones, too, in measured time."),
@@ -232,7 +234,7 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
             .more = "This is for all pairs of one backend, mode and size together; it is at least one window of each "
                     "pair.",
             .value = "MS"),
-    [WF_SET_MEMORY] = CHOICE(BENCH, WHAT, MOVES | TOPO, "memory", "auto", "auto|host|cuda",
+    [WF_SET_MEMORY] = CHOICE(BENCH, WHAT, PAIRS | TOPO, "memory", "auto", "auto|host|cuda",
                              "Where the messages lie; auto takes GPU memory where it can be used, else host memory."),
     [WF_SET_PATTERN] = CHOICE(
         BENCH, WHAT, MESH | SWEEP, "pattern", "mesh", "mesh|pairs|bidir|incast|ring|alltoall|permutation|bisection",
@@ -274,10 +276,10 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                                .more = "nccl moves those in GPU memory; plugin is Weft as NCCL drives it, through its "
                                        "net plugin; null moves none and measures the harness itself."),
     [WF_SET_NCCL_LIBRARY] =
-        TEXT(BENCH, HOW, MOVES, "nccl_library", "",
+        TEXT(BENCH, HOW, PAIRS, "nccl_library", "",
              "NCCL's library: a file, or the folder of a libnccl.so.2; empty means the usual places.", .value = "FILE"),
     [WF_SET_PLUGIN_LIBRARY] =
-        TEXT(BENCH, HOW, MOVES, "plugin_library", "",
+        TEXT(BENCH, HOW, PAIRS, "plugin_library", "",
              "The file of the net plugin for NCCL; empty means libnccl-net-weft.so beside this program's library.",
              .value = "FILE"),
     [WF_SET_SEED] = INT(BENCH, HOW, PLANS, "seed", "42", "", 0, INT64_MAX,
@@ -291,7 +293,7 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                         "The folder for the results; empty means none are written.", .value = "DIR"),
     [WF_SET_JSON] = TEXT(BENCH, OUTPUT, MOVES | TOPO | DOCTOR, "json", "",
                          "The file for the results as JSON; '-' is standard output.", .value = "FILE"),
-    [WF_SET_CSV] = TEXT(BENCH, OUTPUT, PLANS, "csv", "", "The file for the results as CSV; '-' is standard output.",
+    [WF_SET_CSV] = TEXT(BENCH, OUTPUT, PLANS | COLLECTIVE, "csv", "", "The file for the results as CSV; '-' is standard output.",
                         .value = "FILE"),
     [WF_SET_JSON_STREAM] =
         TEXT(BENCH, OUTPUT, MESH | PAIR, "json_stream", "",
@@ -314,8 +316,9 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
         BENCH, OUTPUT, MESH | PAIR, "width", INT, "auto", .unit = "columns", .choices = "", .zero = "auto", .min = 40,
         .max = 1000, .help = "How wide the report may be; auto (or 0) is the terminal's width, at least 80.",
         .more = "What is wider goes on in further lines, the matrix in further blocks.", .value = "N|auto"),
-    [WF_SET_ROUNDS] = INT(BENCH, HOW, PEERS | SWEEP, "rounds", "5", "rounds", 1, 1000,
-                          "How often weft peers runs every tool for each case, and weft sweep every point, in turns."),
+    [WF_SET_ROUNDS] = INT(BENCH, HOW, PEERS | SWEEP | COLLECTIVE, "rounds", "5", "rounds", 1, 1000,
+                          "How often weft peers runs every tool for each case, weft sweep every point, and weft "
+                            "collective every backend, in turns."),
     [WF_SET_TOOLS] =
         TEXT(BENCH, WHAT, PEERS, "tools", "", "The tools that weft peers runs, separated by commas; empty means all.",
              .more = "A leading '^' excludes the list.", .value = "LIST"),
@@ -323,7 +326,7 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
         TEXT(BENCH, HOW, PEERS, "seconds", "0.5",
              "How long Weft takes for the messages of a case in weft peers; other tools move as many.", .value = "S"),
     [WF_SET_IDLE_TIMEOUT] =
-        INT(BENCH, NETWORK, MOVES | DOCTOR, "idle_timeout", "0", "s", 0, 31536000,
+        INT(BENCH, NETWORK, PAIRS | DOCTOR, "idle_timeout", "0", "s", 0, 31536000,
             "How long a node that listens waits for a client before it ends; 0 means for ever.", .value = "S"),
     [WF_SET_MEASURE] = CHOICE(BENCH, WHAT, SWEEP, "measure", "pair", "mesh|pair",
                               "What each run of a sweep is: weft mesh, or weft pair."),

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#define ITERS_LEAST 3   /* with iters auto */
-#define MS_TO_US 1000.0
+#define ITERS_LEAST 3 /* with iters auto */
+#define LONG_MS 2000  /* what takes so long is not repeated: nothing of it is warm-up */
 #define POISON 0xa5
 
 static double seconds(clockid_t clock)
@@ -80,7 +80,7 @@ static int prepare(struct rank_world *world, struct rank_call *call, uint64_t *i
 
     if (result == 0 && world->asked->iters == 0) {
         number = ceil((double)world->asked->share_ms / (took_ms > 1e-6 ? took_ms : 1e-6));
-        number = fmin(fmax(number, ITERS_LEAST), RANK_ITERS_MAX);
+        number = fmin(fmax(number, took_ms < LONG_MS ? ITERS_LEAST : 1), RANK_ITERS_MAX);
         result = agree(world, &number, status);
     }
     *iters = (uint64_t)number;
@@ -144,8 +144,7 @@ static int prove(struct rank_world *world, struct rank_call *call, struct rank_s
         result = world->backend->run(call, status);
     if (result)
         return result;
-    double told[2] = {(double)values_wrong(&world->values, call, &first),
-                      (double)values_received(call, world->ranks)};
+    double told[2] = {(double)values_wrong(&world->values, call, &first), (double)values_received(call, world->ranks)};
     if (told[0] > 0)
         fprintf(stderr, "%s: rank %u: %s of %llu bytes: %.0f elements are wrong, the first is %llu\n",
                 world->backend->name, world->rank, rank_op_name(call->op), (unsigned long long)sample->bytes, told[0],
@@ -178,8 +177,7 @@ static int measure_one(struct rank_world *world, struct rank_call *call, struct 
         result = prove(world, call, &sample, status);
     if (result == 0 && world->rank == 0)
         rank_say_sample(&sample);
-    return result ? wf_fail_prefix(status, "%s of %llu bytes", rank_op_name(call->op),
-                                   (unsigned long long)sample.bytes)
+    return result ? wf_fail_prefix(status, "%s of %llu bytes", rank_op_name(call->op), (unsigned long long)sample.bytes)
                   : 0;
 }
 

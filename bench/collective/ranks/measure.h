@@ -13,8 +13,8 @@ struct rank_world {
     struct values values;
     void *send, *recv; /* memory for the largest size */
     uint64_t send_bytes, recv_bytes;
-    double *all;       /* room for what all ranks tell */
-    double *times_us;  /* of one sample's iterations */
+    double *all;      /* room for what all ranks tell */
+    double *times_us; /* of one sample's iterations */
 };
 
 #define RANK_TOLD 6           /* numbers that a rank tells of a sample */

@@ -1,6 +1,6 @@
 /*
- * weft-coll-openmpi and weft-coll-mpich: the same source, compiled with the one and with the other. For comparison only: no
- * part of Weft uses MPI.
+ * weft-coll-openmpi and weft-coll-mpich: the same source, compiled with the one and with the other. For comparison
+ * only: no part of Weft uses MPI.
  */
 #include <errno.h>
 #include <limits.h>
@@ -40,8 +40,8 @@ static int mpi_open(const struct rank_asked *asked, uint32_t *rank, uint32_t *ra
 /* The variables of an MPI, UCX among them, that are set here: what was in force, as far as it was told. */
 static void put_variables(FILE *out)
 {
-    static const char *const heads[] = {"OMPI_MCA_btl", "OMPI_MCA_pml", "OMPI_MCA_coll", "OMPI_MCA_mpi_yield",
-                                        "MPIR_CVAR_", "UCX_"};
+    static const char *const heads[] = {"OMPI_MCA_btl",       "OMPI_MCA_pml", "OMPI_MCA_coll",
+                                        "OMPI_MCA_mpi_yield", "MPIR_CVAR_",   "UCX_"};
     const char *between = "";
     extern char **environ;
 
@@ -136,9 +136,9 @@ static int mpi_run(struct rank_call *call, struct wf_status *status)
     if (call->in_place)
         return fail(status, "MPI_Sendrecv_replace",
                     MPI_Sendrecv_replace(call->recv, count, type, right, 0, left, 0, world, MPI_STATUS_IGNORE));
-    return fail(status, "MPI_Sendrecv",
-                MPI_Sendrecv(call->send, count, type, right, 0, call->recv, count, type, left, 0, world,
-                             MPI_STATUS_IGNORE));
+    return fail(
+        status, "MPI_Sendrecv",
+        MPI_Sendrecv(call->send, count, type, right, 0, call->recv, count, type, left, 0, world, MPI_STATUS_IGNORE));
 }
 
 static int mpi_barrier(struct wf_status *status)
@@ -148,8 +148,7 @@ static int mpi_barrier(struct wf_status *status)
 
 static int mpi_gather(const double *own, int count, double *all, struct wf_status *status)
 {
-    return fail(status, "MPI_Allgather",
-                MPI_Allgather(own, count, MPI_DOUBLE, all, count, MPI_DOUBLE, MPI_COMM_WORLD));
+    return fail(status, "MPI_Allgather", MPI_Allgather(own, count, MPI_DOUBLE, all, count, MPI_DOUBLE, MPI_COMM_WORLD));
 }
 
 static void mpi_close(void)
@@ -160,8 +159,14 @@ static void mpi_close(void)
 int main(int argc, char **argv)
 {
     static const struct rank_backend backend = {
-        .name = RANK_BACKEND, .open = mpi_open, .facts = mpi_facts, .lacks = mpi_lacks, .run = mpi_run,
-        .barrier = mpi_barrier, .gather = mpi_gather, .close = mpi_close,
+        .name = RANK_BACKEND,
+        .open = mpi_open,
+        .facts = mpi_facts,
+        .lacks = mpi_lacks,
+        .run = mpi_run,
+        .barrier = mpi_barrier,
+        .gather = mpi_gather,
+        .close = mpi_close,
     };
     int status = rank_main(&backend, argc, argv), running = 0, over = 0;
 

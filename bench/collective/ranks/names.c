@@ -12,9 +12,9 @@ static const struct {
     const char *name, *in_nccl_tests;
     uint64_t bytes;
 } types[RANK_TYPES] = {
-    [RANK_FLOAT64] = {"float64", "double", 8},     [RANK_FLOAT32] = {"float32", "float", 4},
-    [RANK_FLOAT16] = {"float16", "half", 2},       [RANK_BFLOAT16] = {"bfloat16", "bfloat16", 2},
-    [RANK_INT32] = {"int32", "int32", 4},          [RANK_INT64] = {"int64", "int64", 8},
+    [RANK_FLOAT64] = {"float64", "double", 8}, [RANK_FLOAT32] = {"float32", "float", 4},
+    [RANK_FLOAT16] = {"float16", "half", 2},   [RANK_BFLOAT16] = {"bfloat16", "bfloat16", 2},
+    [RANK_INT32] = {"int32", "int32", 4},      [RANK_INT64] = {"int64", "int64", 8},
     [RANK_UINT8] = {"uint8", "uint8", 1},
 };
 

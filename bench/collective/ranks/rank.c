@@ -187,13 +187,21 @@ static bool read_option(struct rank_asked *asked, int option)
 int rank_main(const struct rank_backend *backend, int argc, char **argv)
 {
     static const struct option longs[] = {
-        {"op", required_argument, NULL, 'O'},       {"sizes", required_argument, NULL, 's'},
-        {"share-ms", required_argument, NULL, 'S'}, {"timeout", required_argument, NULL, 'T'},
-        {"place", required_argument, NULL, 'P'},    {"with", required_argument, NULL, 'W'},
+        {"op", required_argument, NULL, 'O'},
+        {"size", required_argument, NULL, 's'},
+        {"share-ms", required_argument, NULL, 'S'},
+        {"timeout", required_argument, NULL, 'T'},
+        {"place", required_argument, NULL, 'P'},
+        {"with", required_argument, NULL, 'W'},
         {NULL, 0, NULL, 0},
     };
-    struct rank_asked asked = {.type = RANK_FLOAT32, .check = true, .in_place = true, .out_of_place = true,
-                               .share_ms = 200, .warmup = 1, .timeout_s = 60};
+    struct rank_asked asked = {.type = RANK_FLOAT32,
+                               .check = true,
+                               .in_place = true,
+                               .out_of_place = true,
+                               .share_ms = 200,
+                               .warmup = 1,
+                               .timeout_s = 60};
     bool good = true;
     int option;
 
@@ -201,7 +209,7 @@ int rank_main(const struct rank_backend *backend, int argc, char **argv)
         good = read_option(&asked, option);
     if (!good || optind != argc || asked.op_count == 0 || asked.size_count == 0) {
         fprintf(stderr,
-                "usage: started by 'weft collective': %s --op OP[,...] --sizes SIZE[,...] [-d TYPE] [-o REDOP] [-n N]\n"
+                "usage: started by 'weft collective': %s --op OP[,...] --size SIZE[,...] [-d TYPE] [-o REDOP] [-n N]\n"
                 "       [-w N] [-c 0|1] [--place in|out|both] [--share-ms MS] [--timeout S] [--with NAME=VALUE]...\n",
                 argv[0]);
         return 2;

@@ -33,7 +33,8 @@ enum rank_redop { RANK_SUM, RANK_MIN, RANK_MAX, RANK_AVG };
 #define RANK_TYPES 7
 #define RANK_REDOPS 4
 
-/* Names as the program prints them; those of nccl-tests ("float", "half", "double") are understood as well. -1: none. */
+/* Names as the program prints them; those of nccl-tests ("float", "half", "double") are understood as well. -1: none.
+ */
 const char *rank_op_name(enum bench_collective op);
 const char *rank_type_name(enum rank_type type);
 const char *rank_redop_name(enum rank_redop redop);

@@ -3,10 +3,10 @@
 
 static void put_call(const struct rank_call *call, uint64_t bytes)
 {
-    printf("\"op\": \"%s\", \"size_bytes\": %llu, \"count\": %llu, \"type\": \"%s\", \"redop\": \"%s\", \"in_place\": %s",
-           rank_op_name(call->op), (unsigned long long)bytes, (unsigned long long)call->count,
-           rank_type_name(call->type), rank_op_reduces(call->op) ? rank_redop_name(call->redop) : "none",
-           call->in_place ? "true" : "false");
+    printf(
+        "\"op\": \"%s\", \"size_bytes\": %llu, \"count\": %llu, \"type\": \"%s\", \"redop\": \"%s\", \"in_place\": %s",
+        rank_op_name(call->op), (unsigned long long)bytes, (unsigned long long)call->count, rank_type_name(call->type),
+        rank_op_reduces(call->op) ? rank_redop_name(call->redop) : "none", call->in_place ? "true" : "false");
 }
 
 void rank_say_facts(const struct rank_world *world)

@@ -93,8 +93,7 @@ static void make_block(struct values *values, const struct rank_call *call, uint
     uint64_t bytes = rank_type_bytes(call->type);
 
     for (uint32_t place = 0; place < VALUES_PERIOD; place++)
-        encode(call->type,
-               rank == values->ranks ? reduced(call, place, values->ranks) : element(call, place, rank),
+        encode(call->type, rank == values->ranks ? reduced(call, place, values->ranks) : element(call, place, rank),
                (char *)values->block + place * bytes);
 }
 

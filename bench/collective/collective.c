@@ -1,0 +1,304 @@
+#include "collective.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "bench/machine/memory_limits.h"
+#include "bench/words/heard.h"
+#include "bench/words/interrupt.h"
+#include "bench/words/progress.h"
+#include "bench/words/words.h"
+#include "files.h"
+#include "run.h"
+#include "table.h"
+
+#define RANK_BYTES (48u << 20) /* of a process beside its buffers */
+
+/* Owner: the measuring thread. */
+struct measurement {
+    struct coll_plan plan;
+    struct coll_found found;
+    struct coll_end end;
+    struct bench_progress progress;
+    FILE *out; /* where people read; NULL: --quiet */
+    uint32_t runs;
+    bool silent; /* a rank that a launcher has started, and not the first one */
+    char started[32], stamp[32];
+};
+
+/* --- what cannot be measured --- */
+
+static void add_reason(json_t *list, const char *why, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void add_reason(json_t *list, const char *why, const char *format, ...)
+{
+    char what[160];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "what")), what) == 0)
+            return;
+    json_array_append_new(list, json_pack("{s:s, s:o}", "what", what, "reason", bench_heard_string(why)));
+}
+
+/* What ranks of one machine take: send, receive, and what a backend keeps beside them, at most as much again. */
+static uint64_t needed(const struct measurement *measurement, uint64_t size, uint32_t ranks)
+{
+    uint32_t hosts = measurement->plan.host_count ? measurement->plan.host_count : 1;
+    uint64_t here = (ranks + hosts - 1) / hosts;
+
+    return here * (size * (measurement->plan.asked.out_of_place ? 3 : 2) + RANK_BYTES);
+}
+
+/* Leaves out the sizes for which there is not enough memory. */
+static void fit(struct measurement *measurement, uint32_t ranks, struct rank_asked *asked)
+{
+    const char *limit;
+    uint64_t there = bench_memory_available(&limit);
+    char why[200], size[32], one[32], other[32];
+    int kept = 0;
+
+    for (int i = 0; i < asked->size_count; i++) {
+        uint64_t bytes = needed(measurement, asked->sizes[i], ranks);
+        if (ranks == 0 || bytes <= there) {
+            asked->sizes[kept++] = asked->sizes[i];
+            continue;
+        }
+        snprintf(why, sizeof why, "needs %s of memory, and %s is left (%s)", bench_human_bytes(bytes, one, sizeof one),
+                 bench_human_bytes(there, other, sizeof other), limit);
+        add_reason(measurement->found.skipped, why, "%s among %u ranks",
+                   wf_format_size(asked->sizes[i], size, sizeof size), ranks);
+    }
+    asked->size_count = kept;
+}
+
+/* --- one run --- */
+
+static json_t *run_to_json(const struct coll_run *run, const struct coll_outcome *outcome, json_t *facts, int round,
+                           const struct wf_status *status)
+{
+    return json_pack("{s:s, s:s, s:I, s:i, s:o, s:o, s:o}", "backend", run->backend->name, "way", run->way->name,
+                     "ranks", (json_int_t)run->ranks, "round", round, "command", bench_heard_string(outcome->command),
+                     "facts", facts ? json_incref(facts) : json_null(), "error",
+                     status->code ? bench_heard_string(status->text) : json_null());
+}
+
+static void say_failure(struct measurement *measurement, const struct coll_run *run, const struct coll_outcome *outcome,
+                        const struct wf_status *status)
+{
+    if (status->code == -EOPNOTSUPP) {
+        add_reason(measurement->found.absent, status->text, "%s among %u ranks", run->backend->name, run->ranks);
+        return;
+    }
+    measurement->found.failures++;
+    bench_progress_wipe(&measurement->progress);
+    fprintf(stderr, "weft: %s\n", outcome->said[0] ? outcome->said : status->text);
+    if (!measurement->end.error[0]) {
+        bench_copy_text(measurement->end.error, sizeof measurement->end.error, status->text);
+        measurement->end.error_code = status->code;
+    }
+}
+
+/* The table comes once all rounds are over. */
+static void show(struct measurement *measurement, const struct coll_run *run, const json_t *facts, int round)
+{
+    bool last = round + 1 == measurement->plan.rounds;
+
+    bench_progress_wipe(&measurement->progress);
+    if (measurement->out && last && facts && !measurement->plan.options->collective.self_test)
+        coll_table_run(measurement->out, &measurement->plan, &measurement->found, run, facts);
+}
+
+static int run_once(struct measurement *measurement, struct coll_run *run, int round)
+{
+    struct coll_outcome outcome;
+    struct wf_status status = {0};
+    json_t *facts = NULL;
+    uint32_t ranks = run->ranks;
+    char doing[96];
+
+    snprintf(doing, sizeof doing, "%s (%s), %u ranks, round %d of %d", run->backend->name, run->way->name, run->ranks,
+             round + 1, measurement->plan.rounds);
+    bench_progress_begin(&measurement->progress, doing, 0);
+    run->number = measurement->runs++;
+    int result = coll_run(&measurement->plan, run, &outcome, &status);
+    struct wf_status unread = {0};
+    if (coll_found_read(&measurement->found, run, outcome.text ? outcome.text : "", &facts, &ranks, &unread) != 0 &&
+        result == 0) {
+        status = unread;
+        result = unread.code;
+    }
+    measurement->silent = measurement->plan.found && !facts && result == 0;
+    run->ranks = ranks;
+    json_array_append_new(measurement->found.runs, run_to_json(run, &outcome, facts, round, &status));
+    if (result)
+        say_failure(measurement, run, &outcome, &status);
+    show(measurement, run, facts, round);
+    json_decref(facts);
+    coll_outcome_fini(&outcome);
+    return result == -EINTR ? result : 0;
+}
+
+/* --- all of them --- */
+
+static int run_backend(struct measurement *measurement, const struct coll_backend *backend, uint32_t ranks, int round)
+{
+    struct rank_asked asked = measurement->plan.asked;
+    char why[200];
+    int result = 0;
+
+    coll_lacks(&measurement->plan, backend, ranks, why);
+    if (why[0]) {
+        add_reason(measurement->found.absent, why, "%s", backend->name);
+        return 0;
+    }
+    fit(measurement, ranks, &asked);
+    for (int way = 0; way < coll_way_count(&measurement->plan, backend) && asked.size_count && result == 0; way++) {
+        struct coll_run run = {.backend = backend, .way = &backend->ways[way], .ranks = ranks, .asked = &asked};
+        if (round == 0 || way == 0 || coll_way_counts(&measurement->found, backend, run.way, ranks))
+            result = run_once(measurement, &run, round);
+    }
+    return result;
+}
+
+static int run_all(struct measurement *measurement)
+{
+    const struct coll_plan *plan = &measurement->plan;
+    int result = 0;
+
+    for (int count = 0; count < plan->count_count; count++)
+        for (int round = 0; round < plan->rounds; round++)
+            for (int i = 0; i < plan->backend_count && result == 0; i++)
+                result = run_backend(measurement, plan->backends[i], plan->counts[count], round);
+    return result;
+}
+
+/* --- signals --- */
+
+static int heard(void *context, int signal)
+{
+    (void)context;
+    (void)signal;
+    return BENCH_LAST_WORDS_MS;
+}
+
+static void waiting(void *context, int signal)
+{
+    (void)context;
+    fprintf(stderr, "weft: ending the ranks after %s: a second signal ends weft at once\n", bench_signal_name(signal));
+}
+
+/* What still runs has a keeper, which notices that this process has gone. */
+static void last_words(void *context, bool again)
+{
+    (void)context;
+    fprintf(stderr, "weft: interrupted by %s%s\n", bench_signal_name(bench_interrupt_signal()),
+            again ? ", and ended at once by a second signal" : "");
+}
+
+/* --- from options to an exit status --- */
+
+static int exit_status_of(const struct measurement *measurement)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < measurement->found.count; i++)
+        any |= measurement->found.samples[i].rounds > 0;
+    if (bench_interrupt_signal() || measurement->found.failures || coll_found_wrong(&measurement->found))
+        return BENCH_FAILED;
+    return any || measurement->silent ? BENCH_PASSED : BENCH_UNAVAILABLE;
+}
+
+static void say_end(struct measurement *measurement)
+{
+    if (measurement->out && measurement->plan.options->collective.self_test)
+        coll_table_self_test(measurement->out, &measurement->plan, &measurement->found);
+    else if (measurement->out)
+        coll_table_end(measurement->out, &measurement->plan, &measurement->found);
+    if (measurement->end.exit_status == BENCH_UNAVAILABLE)
+        fprintf(stderr, "weft: nothing could be measured here\n");
+}
+
+static int finish(struct measurement *measurement)
+{
+    struct wf_status status = {0};
+
+    if (bench_interrupt_signal()) {
+        snprintf(measurement->end.error, sizeof measurement->end.error, "interrupted by %s",
+                 bench_signal_name(bench_interrupt_signal()));
+        measurement->end.error_code = -EINTR;
+    }
+    measurement->end.exit_status = exit_status_of(measurement);
+    if (measurement->silent)
+        return measurement->end.exit_status;
+    say_end(measurement);
+    if (coll_write_files(&measurement->plan, &measurement->found, &measurement->end, &status) != 0) {
+        fprintf(stderr, "weft: %s\n", status.text);
+        return BENCH_FAILED;
+    }
+    return measurement->end.exit_status;
+}
+
+static void note_time(struct measurement *measurement)
+{
+    time_t now = time(NULL);
+    struct tm utc;
+
+    gmtime_r(&now, &utc);
+    strftime(measurement->started, sizeof measurement->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    strftime(measurement->stamp, sizeof measurement->stamp, "%Y%m%d_%H%M%S", &utc);
+    measurement->end.started = measurement->started;
+    measurement->end.stamp = measurement->stamp;
+}
+
+/* Signals are taken before there is another thread. */
+static int perform(struct measurement *measurement, const struct bench_options *options, struct wf_status *status)
+{
+    int result = coll_plan_init(&measurement->plan, options, status);
+
+    if (result == 0)
+        result = coll_found_init(&measurement->found, status);
+    if (result == 0) {
+        bench_progress_open(&measurement->progress, !bench_quiet(options->config));
+        run_all(measurement);
+        bench_progress_end(&measurement->progress);
+        bench_progress_close(&measurement->progress);
+    }
+    return result;
+}
+
+static int fail(struct wf_status *status)
+{
+    wf_blame_memory_limit(status);
+    fprintf(stderr, "weft: %s\n", status->text);
+    return status->code == -EINVAL ? BENCH_USAGE : status->code == -EOPNOTSUPP ? BENCH_UNAVAILABLE : BENCH_FAILED;
+}
+
+int bench_collective_run(struct bench_options *options)
+{
+    static const struct bench_interrupt_ops ops = {heard, waiting, last_words};
+    static struct measurement measurement; /* large */
+    struct wf_status status = {0};
+
+    if (options->collective.member)
+        return coll_member(options);
+    note_time(&measurement);
+    measurement.out = bench_quiet(options->config) ? NULL : bench_people(options->config);
+    int result = bench_interrupt_start(&ops, &measurement, &status);
+    if (result == 0) {
+        result = perform(&measurement, options, &status);
+        bench_interrupt_stop();
+    }
+    int exit_status = result ? fail(&status) : finish(&measurement);
+    coll_found_fini(&measurement.found);
+    coll_plan_fini(&measurement.plan);
+    return exit_status;
+}

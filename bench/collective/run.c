@@ -1,0 +1,202 @@
+#include "run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "bench/words/interrupt.h"
+#include "bench/words/words.h"
+#include "peers/program.h"
+
+#define SLICE_MS 50
+#define GRACE_MS 20000 /* for the other ranks to end by themselves after one has failed: they name it */
+#define BRIEF_MS 2000  /* the same where an MPI has failed: it ends them */
+#define EXIT_UNAVAILABLE 77
+
+/* Owner: coll_run(). */
+struct crowd {
+    struct peer_program programs[COLL_RANKS_MAX];
+    struct peer_command commands[COLL_RANKS_MAX];
+    uint32_t count;  /* started */
+    uint32_t failed; /* the first that did; `count`: none */
+    int64_t heard_ns, failed_ns;
+    size_t heard_bytes;
+};
+
+static int64_t now_ns(void)
+{
+    return wf_clock_now(&wf_clock_monotonic);
+}
+
+static int start(const struct coll_plan *plan, const struct coll_run *run, struct crowd *crowd,
+                 struct wf_status *status)
+{
+    uint32_t count = coll_program_count(plan, run);
+    int result = 0;
+
+    for (uint32_t i = 0; i < count && result == 0; i++) {
+        if (coll_command(plan, run, i, &crowd->commands[i]) != 0)
+            return wf_fail(status, -ENOBUFS, "the command of a rank is too long: fewer sizes or settings");
+        crowd->count = i + 1; /* a program can be ended whatever start() returns */
+        result = peer_program_start(&crowd->programs[i], &crowd->commands[i], status);
+    }
+    return result;
+}
+
+/* Returns how many still run, and notes the first that has failed, and whether anything was heard. */
+static uint32_t look(struct crowd *crowd)
+{
+    struct wf_status ignored;
+    size_t bytes = 0;
+    uint32_t left = 0;
+
+    for (uint32_t i = 0; i < crowd->count; i++) {
+        const struct peer_program *program = &crowd->programs[i];
+        bytes += program->used + program->tail_used;
+        left += !program->ended;
+        if (program->ended && crowd->failed == COLL_RANKS_MAX && peer_program_verdict(program, &ignored) != 0) {
+            crowd->failed = i;
+            crowd->failed_ns = now_ns();
+        }
+    }
+    if (bytes != crowd->heard_bytes)
+        crowd->heard_ns = now_ns();
+    crowd->heard_bytes = bytes;
+    return left;
+}
+
+/* Until all have ended; ends them where they do not. */
+static int attend(const struct coll_run *run, struct crowd *crowd, struct wf_status *status)
+{
+    struct peer_program *all[COLL_RANKS_MAX];
+    int64_t silence_ns = (int64_t)(run->asked->timeout_s + 30) * 1000000000;
+    int64_t grace_ns = (run->backend->starter == COLL_BY_US ? GRACE_MS : BRIEF_MS) * (int64_t)1000000;
+    int result = 0;
+
+    for (uint32_t i = 0; i < crowd->count; i++)
+        all[i] = &crowd->programs[i];
+    crowd->failed = COLL_RANKS_MAX;
+    crowd->heard_ns = now_ns();
+    while (look(crowd) > 0 && result == 0) {
+        peer_program_pump(all, (int)crowd->count, SLICE_MS);
+        result = bench_interrupted(status);
+        if (result == 0 && now_ns() - crowd->heard_ns > silence_ns)
+            result = wf_fail(status, -ETIMEDOUT, "%s: nothing was heard for %llu s", run->backend->name,
+                             (unsigned long long)(run->asked->timeout_s + 30));
+        if (crowd->failed < COLL_RANKS_MAX && now_ns() - crowd->failed_ns > grace_ns)
+            break;
+    }
+    return result;
+}
+
+static void end_all(struct crowd *crowd)
+{
+    for (uint32_t i = 0; i < crowd->count; i++)
+        peer_program_end(&crowd->programs[i]);
+}
+
+/* --- what is left of it --- */
+
+/* The last line of each that has failed. */
+static void keep_words(const struct crowd *crowd, struct coll_outcome *outcome)
+{
+    struct wf_status how = {0};
+
+    for (uint32_t i = 0; i < crowd->count; i++) {
+        const struct peer_program *program = &crowd->programs[i];
+        size_t used = strlen(outcome->said);
+        if (!program->ended || peer_program_verdict(program, &how) == 0)
+            continue;
+        if (crowd->count > 1)
+            snprintf(outcome->said + used, sizeof outcome->said - used, "%srank %u: %s", used ? "\n" : "", i, how.text);
+        else
+            snprintf(outcome->said + used, sizeof outcome->said - used, "%s%s", used ? "\n" : "", how.text);
+    }
+}
+
+static bool was_unavailable(const struct peer_program *program)
+{
+    return program->told && WIFEXITED(program->how.wait_status) &&
+           WEXITSTATUS(program->how.wait_status) == EXIT_UNAVAILABLE;
+}
+
+static int judge(const struct coll_run *run, struct crowd *crowd, struct coll_outcome *outcome,
+                 struct wf_status *status)
+{
+    if (crowd->failed == COLL_RANKS_MAX)
+        return 0;
+    keep_words(crowd, outcome);
+    const struct peer_program *program = &crowd->programs[crowd->failed];
+    peer_program_verdict(program, status);
+    if (was_unavailable(program))
+        status->code = -EOPNOTSUPP;
+    if (crowd->count > 1)
+        wf_fail_prefix(status, "%s: rank %u", run->backend->name, crowd->failed);
+    else
+        wf_fail_prefix(status, "%s", run->backend->name);
+    return status->code;
+}
+
+/* The lines of the one program that has written some: rank 0, or the launcher for it. */
+static int keep_text(struct crowd *crowd, struct coll_outcome *outcome, struct wf_status *status)
+{
+    for (uint32_t i = 0; i < crowd->count; i++)
+        if (crowd->programs[i].used) {
+            outcome->text = crowd->programs[i].text;
+            crowd->programs[i].text = NULL;
+            return 0;
+        }
+    outcome->text = strdup("");
+    return outcome->text ? 0 : wf_fail(status, -ENOMEM, "no memory");
+}
+
+/* Gloo's store is a folder. */
+static int make_store(const struct coll_plan *plan, const struct coll_run *run, char path[PATH_MAX],
+                      struct wf_status *status)
+{
+    path[0] = '\0';
+    if (run->backend->starter != COLL_BY_US || !run->backend->program)
+        return 0;
+    snprintf(path, PATH_MAX, "%s/%s.%u", plan->meeting, run->backend->name, run->number);
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        return wf_fail(status, -errno, "%s: %s", path, wf_strerror(errno));
+    return 0;
+}
+
+int coll_run(const struct coll_plan *plan, const struct coll_run *run, struct coll_outcome *outcome,
+             struct wf_status *status)
+{
+    struct crowd *crowd = calloc(1, sizeof *crowd);
+    char store[PATH_MAX];
+
+    memset(outcome, 0, sizeof *outcome);
+    if (!crowd)
+        return wf_fail(status, -ENOMEM, "no memory for %u ranks", run->ranks);
+    int result = make_store(plan, run, store, status);
+    if (result == 0)
+        result = start(plan, run, crowd, status);
+    peer_command_text(&crowd->commands[0], outcome->command, sizeof outcome->command);
+    if (result == 0)
+        result = attend(run, crowd, status);
+    end_all(crowd);
+    if (result == 0)
+        result = judge(run, crowd, outcome, status);
+    if (keep_text(crowd, outcome, status) != 0)
+        result = -ENOMEM;
+    for (uint32_t i = 0; i < crowd->count; i++)
+        peer_program_fini(&crowd->programs[i]);
+    free(crowd);
+    if (store[0] && !plan->found)
+        coll_remove_folder(store);
+    return result;
+}
+
+void coll_outcome_fini(struct coll_outcome *outcome)
+{
+    free(outcome->text);
+    outcome->text = NULL;
+}

@@ -1,0 +1,22 @@
+/*
+ * run.h: the ranks of one run: started, listened to, and none of them left when the call returns.
+ */
+#ifndef WF_BENCH_COLLECTIVE_RUN_H
+#define WF_BENCH_COLLECTIVE_RUN_H
+
+#include "plan.h"
+
+/* What a run has left. */
+struct coll_outcome {
+    char *text;         /* JSON lines, "" without; owned */
+    char command[2048]; /* of the first rank, as one would type it; cut */
+    char said[4096];    /* what went wrong, a line for each rank that has said something; "": nothing */
+};
+
+/* -ECHILD: a rank has failed, -ETIMEDOUT nothing was heard for long, -EINTR, -EOPNOTSUPP: it says that something is not
+ * available here. `outcome` can be given to fini() whatever the result. */
+int coll_run(const struct coll_plan *plan, const struct coll_run *run, struct coll_outcome *outcome,
+             struct wf_status *status);
+void coll_outcome_fini(struct coll_outcome *outcome);
+
+#endif

@@ -1,0 +1,244 @@
+#!/usr/bin/env bash
+# run_collectives.sh: sets up, builds, and starts `weft collective` for the suite of a single machine: all-reduce of
+# 1 MB to 1 GB among 2, 4 and 6 processes, on Gloo, NCCL and Weft; tables, plots and an analysis of it.
+# shellcheck disable=SC2317  # the modes are called by name
+set -u
+
+root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd) || exit 1
+# shellcheck source=scripts/lib.sh
+. "$root/scripts/lib.sh"
+
+usage() {
+    cat <<'EOF'
+usage: run_collectives.sh cpu|gpu|all [OPTION of weft collective]...
+       run_collectives.sh combine CPU.csv GPU.csv [--out DIR]
+       run_collectives.sh profile [OPTION of weft collective]...
+
+  cpu      all-reduce of float32 in host memory, 1 MB, 10 MB, 100 MB and 1 GB, among 2, 4 and 6 processes, on Gloo and
+           Weft: gloo_cpu_benchmark.csv, weft_cpu_benchmark.csv, and what combine makes of them. A size for which there
+           is not enough memory is skipped by name
+  gpu      the same in GPU memory on NCCL, a GPU for each process: 6 and more GPUs 2, 4 and 6 processes, 4 and 5 GPUs 2
+           and 4, 2 and 3 GPUs 2: nccl_gpu_benchmark.csv
+  all      cpu, and gpu where there are 2 GPUs
+  combine  of both files: combined_benchmark.csv, allreduce_time_vs_datasize.png, allreduce_bandwidth_vs_datasize.png,
+           allreduce_backend_comparison_100mb.png (with gnuplot), full_results.md, summary_by_config.md, analysis.txt
+  profile  all-reduce, all-gather and reduce-scatter of 1M, 4M and 16M elements: profile_{backend}_world{N}_{time}.txt.
+           Under srun, mpirun or torchrun it is one of the ranks that they have started; else it starts 4
+
+Everything goes to results/collectives, or to --out DIR. Other options go to `weft collective`, such as --backend
+weft,gloo,mpi, --processes 2, --size 1M,10M, --duration 60 (seconds of measuring for each backend and number of
+processes, about; default 4), or --self-test, which says in seconds whether each backend works here.
+
+  WEFT_BUILD=DIR   use the build in DIR as it is, instead of building into build/
+
+Exit status: 0 everything ran and was right; 1 something failed; 2 wrong usage; 77 not available here.
+EOF
+}
+
+# Sets `weft` to a program that is current.
+find_program() {
+    weft=${WEFT_BUILD:-$root/build}/bin/weft
+    [[ -z ${WEFT_BUILD-} ]] || return 0
+    if [[ ! -e $root/build/CMakeCache.txt ]]; then
+        "$root/setup.sh" || exit 1
+        say 'building into build/ (the first time takes a minute)'
+        cmake -S "$root" -B "$root/build" -DWEFT_TESTS=OFF >/dev/null || exit 1
+    fi
+    cmake --build "$root/build" --parallel "$(nproc)" >"$root/build/build.log" 2>&1 || {
+        tail -n 40 -- "$root/build/build.log" >&2
+        say 'the build failed: all of its output is in build/build.log'
+        exit 1
+    }
+}
+
+gpu_count() { nvidia-smi -L 2>/dev/null | grep -c '^GPU'; }
+
+# processes_for GPUS: a GPU for each.
+processes_for() {
+    if (($1 >= 6)); then echo 2,4,6; elif (($1 >= 4)); then echo 2,4; else echo 2; fi
+}
+
+# rows_of BACKEND FILE: with the names of the columns.
+rows_of() { awk -F, -v backend="$1" 'NR == 1 || $1 == backend' "$2"; }
+
+# measure DEVICE BACKENDS PROCESSES OPTION...: a file for each backend that has figures.
+measure() {
+    local device=$1 backends=$2 all=$out/.measured.csv backend status
+    "$weft" collective --backend "$backends" --processes "$3" --place in --size 1M,10M,100M,1G --duration 4 \
+        "${@:4}" --csv "$all"
+    status=$?
+    [[ -s $all ]] || return "$status"
+    # shellcheck disable=SC2013  # names of backends
+    for backend in $(awk -F, 'NR > 1 { print $1 }' "$all" | sort -u); do
+        rows_of "$backend" "$all" >"$out/${backend}_${device}_benchmark.csv"
+    done
+    rm -f -- "$all"
+    return "$status"
+}
+
+# ------------------------------------------------------------------------------------------------------- tables
+
+# join_files FILE...: one table, with the columns of the first, which all have.
+join_files() {
+    local file head=''
+    for file in "$@"; do
+        [[ -r $file ]] || wrong_usage "$file: no such file"
+        [[ $(head -n 1 -- "$file") == backend,way,memory,op,* ]] ||
+            wrong_usage "$file: no CSV of weft collective: its first line has other columns"
+        [[ $head ]] || { head -n 1 -- "$file" && head=1; }
+        tail -n +2 -- "$file"
+    done
+}
+
+# Columns by their names: $C["size_bytes"].
+# shellcheck disable=SC2016  # awk's own
+columns='NR == 1 { for (i = 1; i <= NF; i++) C[$i] = i; next }
+    function size(bytes) { return bytes % 1073741824 == 0 ? bytes / 1073741824 " GB" : bytes / 1048576 " MB" }
+    function device(memory) { return memory == "host" ? "cpu" : "gpu" }'
+
+full_results() {
+    awk -F, "$columns"'
+    BEGIN { print "| backend | device | processes | operation | size | time (ms) | algbw (GB/s) | busbw (GB/s) | wrong |"
+            print "|---|---|---:|---|---:|---:|---:|---:|---:|" }
+    { printf "| %s | %s | %d | %s | %s | %.3f | %.3f | %.3f | %d |\n", $C["backend"], device($C["memory"]), $C["ranks"],
+        $C["op"], size($C["size_bytes"]), $C["time_us_mean"] / 1000, $C["algbw_gb_per_s"], $C["busbw_gb_per_s"],
+        $C["wrong_elements"] }' "$1"
+}
+
+summary_by_config() {
+    awk -F, "$columns"'
+    { key = $C["backend"] " | " device($C["memory"]) " | " $C["ranks"]; us = $C["time_us_mean"] + 0
+      if (!(key in n)) order[++keys] = key
+      n[key]++; busbw = $C["busbw_gb_per_s"] + 0
+      if (busbw > peak[key]) { peak[key] = busbw; at[key] = size($C["size_bytes"]) }
+      if (!(key in least) || us < least[key]) { least[key] = us; small[key] = size($C["size_bytes"]) }
+      if (us > most[key]) { most[key] = us; large[key] = size($C["size_bytes"]) } }
+    END { print "| backend | device | processes | sizes | peak busbw (GB/s) | at | shortest (ms) | at | longest (ms) | at |"
+          print "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+          for (i = 1; i <= keys; i++) { key = order[i]
+            printf "| %s | %d | %.3f | %s | %.3f | %s | %.3f | %s |\n", key, n[key], peak[key], at[key], least[key] / 1000,
+                small[key], most[key] / 1000, large[key] } }' "$1"
+}
+
+# Sentences that are computed, and nothing else.
+analysis() {
+    awk -F, "$columns"'
+    { name = $C["backend"] " (" device($C["memory"]) ")"; ranks = $C["ranks"]; bytes = $C["size_bytes"]
+      if (!(name in known)) { known[name]; names[++count] = name }
+      if (!(ranks in had)) { had[ranks]; all_ranks[++rank_count] = ranks }
+      if (!(bytes in sizes)) { sizes[bytes]; all_sizes[++size_count] = bytes }
+      time[name, ranks, bytes] = $C["time_us_mean"] / 1000; bus[name, ranks, bytes] = $C["busbw_gb_per_s"] + 0
+      wrong += $C["wrong_elements"]; verified += $C["verified_elements"] }
+    function peaks(name, ranks,    s, best, at) {
+      for (s = 1; s <= size_count; s++) if (bus[name, ranks, all_sizes[s]] > best) {
+        best = bus[name, ranks, all_sizes[s]]; at = all_sizes[s] }
+      if (best) printf "%s, %d processes: the highest bus bandwidth is %.3f GB/s, at %s.\n", name, ranks, best, size(at) }
+    function growth(name, bytes,    first, last) {
+      first = time[name, all_ranks[1], bytes]; last = time[name, all_ranks[rank_count], bytes]
+      if (rank_count > 1 && first && last) printf "%s, %s: with %d processes it takes %.2f times as long as with %d.\n",
+        name, size(bytes), all_ranks[rank_count], last / first, all_ranks[1] }
+    function beside(name, other, ranks, bytes,    one, two) {
+      one = time[name, ranks, bytes]; two = time[other, ranks, bytes]
+      if (one && two) printf "%d processes, %s: %s takes %.3f ms, %s %.3f ms: %.2f times as long.\n", ranks, size(bytes),
+        name, one, other, two, two / one }
+    END {
+      printf "%d elements of results were verified, %d were wrong.\n", verified, wrong
+      for (i = 1; i <= count; i++) for (r = 1; r <= rank_count; r++) peaks(names[i], all_ranks[r])
+      for (i = 1; i <= count; i++) for (s = 1; s <= size_count; s++) growth(names[i], all_sizes[s])
+      for (r = 1; r <= rank_count; r++) for (s = 1; s <= size_count; s++)
+        for (i = 1; i <= count; i++) for (j = i + 1; j <= count; j++) beside(names[i], names[j], all_ranks[r], all_sizes[s])
+    }' "$1"
+}
+
+# plot FILE: by `weft report`, under the names of the suite.
+plot() {
+    local folder=$out/.plots pair
+    mkdir -p -- "$folder" || return 1
+    "$weft" report "$1" --html "$out/report.html" --plots "$folder" >/dev/null || return 1
+    for pair in collective-time:allreduce_time_vs_datasize collective-bandwidth:allreduce_bandwidth_vs_datasize \
+        collective-backends:allreduce_backend_comparison_100mb; do
+        [[ -e $folder/${pair%:*}.png ]] && mv -f -- "$folder/${pair%:*}.png" "$out/${pair#*:}.png"
+    done
+    rm -rf -- "$folder"
+    [[ -e $out/allreduce_time_vs_datasize.png ]] || say 'no plots: gnuplot is not here'
+}
+
+# combine FILE...
+combine() {
+    local table=$out/combined_benchmark.csv
+    join_files "$@" >"$table" || exit
+    full_results "$table" >"$out/full_results.md"
+    summary_by_config "$table" >"$out/summary_by_config.md"
+    analysis "$table" >"$out/analysis.txt"
+    plot "$table" || return 1
+    say "the results are in $out"
+}
+
+combine_what_is_here() {
+    local -a files=()
+    local file
+    for file in "$out"/*_cpu_benchmark.csv "$out"/*_gpu_benchmark.csv; do
+        [[ -e $file ]] && files+=("$file")
+    done
+    ((${#files[@]} == 0)) || combine "${files[@]}"
+}
+
+# ------------------------------------------------------------------------------------------------------- modes
+
+cpu() { measure cpu weft,gloo 2,4,6 "$@"; }
+
+gpu() {
+    local gpus
+    gpus=$(gpu_count)
+    ((gpus >= 2)) || unavailable "NCCL needs a GPU for each of at least 2 processes, and there are $gpus"
+    measure gpu nccl "$(processes_for "$gpus")" "$@"
+}
+
+all() {
+    local result=0
+    cpu "$@" || result=$?
+    if (($(gpu_count) >= 2)); then
+        gpu "$@" || result=$?
+    else
+        say 'fewer than 2 GPUs: CPU only'
+    fi
+    return "$result"
+}
+
+profile() {
+    local ranks=4
+    [[ -z ${SLURM_PROCID-}${PMIX_RANK-}${PMI_RANK-}${RANK-} ]] || ranks=found
+    "$weft" collective --processes "$ranks" --op all_reduce,all_gather,reduce_scatter --size 4M,16M,64M --place out \
+        --profile "$out" "$@"
+}
+
+mode=${1-}
+out=$root/results/collectives words=() status=0
+(($# == 0)) || shift
+while (($#)); do
+    case $1 in
+    --out)
+        out=${2-}
+        shift
+        ;;
+    --out=*) out=${1#*=} ;;
+    -h | --help) usage && exit 0 ;;
+    *) words+=("$1") ;;
+    esac
+    (($# == 0)) || shift
+done
+case $mode in
+-h | --help) usage && exit 0 ;;
+cpu | gpu | all | profile | combine) ;;
+*) wrong_usage "'$mode': cpu, gpu, all, combine or profile: see --help" ;;
+esac
+[[ $mode != combine ]] || ((${#words[@]} == 2)) || wrong_usage 'combine takes two files, CPU.csv and GPU.csv'
+[[ $out ]] || wrong_usage '--out needs a folder'
+find_program
+for word in "${words[@]}"; do
+    [[ $word != --self-test ]] || exec "$weft" collective "${words[@]}"
+done
+mkdir -p -- "$out" || exit 1
+"$mode" "${words[@]}" || status=$?
+[[ $mode == profile || $mode == combine ]] || combine_what_is_here || status=1
+exit "$status"

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# run_collectives.sh: its files have the names of the suite, tables and sentences are computed from them, and what cannot be
+# had is said.
+set -u
+# shellcheck source=tests/scripts/check.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/check.sh"
+
+suite=$root/run_collectives.sh
+WEFT_BUILD=$(cd -- "$(dirname -- "${WEFT_TEST_PROGRAM:?}")/.." && pwd)
+export WEFT_BUILD
+cd -- "$scratch" || exit 1
+unset SLURM_PROCID PMIX_RANK PMI_RANK RANK
+
+# --- a small one, on Weft alone: others may not be installed ---
+
+run "$suite" cpu --out cpu --backend weft --processes 2,3 --size 64K,1M --duration 1
+expect_status 0 cpu
+expect_text '# Out of bounds values: 0 OK' cpu
+for file in weft_cpu_benchmark.csv combined_benchmark.csv full_results.md summary_by_config.md analysis.txt report.html; do
+    [[ -s cpu/$file ]] || fail "cpu: no $file in: $(ls cpu)"
+done
+[[ ! -e cpu/gloo_cpu_benchmark.csv ]] || fail 'cpu: a file of a backend that was not asked for'
+(($(wc -l <cpu/weft_cpu_benchmark.csv) == 5)) || fail "cpu: not a row for each: $(cat cpu/weft_cpu_benchmark.csv)"
+if command -v gnuplot >/dev/null; then
+    for plot in time_vs_datasize bandwidth_vs_datasize backend_comparison_100mb; do
+        [[ $(head -c 4 "cpu/allreduce_$plot.png" | tail -c 3) == PNG ]] || fail "cpu: no allreduce_$plot.png"
+    done
+else
+    expect_text 'no plots: gnuplot is not here' cpu
+fi
+
+# --- two files become one: made-up figures, so that every sentence is known ---
+
+head=$(head -n 1 cpu/weft_cpu_benchmark.csv)
+{
+    echo "$head"
+    echo 'gloo,ring,host,all_reduce,float32,sum,2,1,104857600,26214400,3,1,200000,190000,200000,210000,0.524288,0.524288,1,0,52428800,1'
+    echo 'gloo,ring,host,all_reduce,float32,sum,4,1,104857600,26214400,3,1,300000,290000,300000,310000,0.349525,0.524288,1,0,104857600,1'
+} >gloo_cpu_benchmark.csv
+{
+    echo "$head"
+    echo 'nccl,as installed,cuda,all_reduce,float32,sum,2,1,104857600,26214400,9,1,1000,900,1000,1100,104.8576,104.8576,1,0,52428800,1'
+} >nccl_gpu_benchmark.csv
+run "$suite" combine gloo_cpu_benchmark.csv nccl_gpu_benchmark.csv --out both
+expect_status 0 combine
+(($(wc -l <both/combined_benchmark.csv) == 4)) || fail "combine: $(cat both/combined_benchmark.csv)"
+for line in '| gloo | cpu | 4 | all_reduce | 100 MB | 300.000 | 0.350 | 0.524 | 0 |' \
+    '| nccl | gpu | 2 | all_reduce | 100 MB | 1.000 | 104.858 | 104.858 | 0 |'; do
+    grep -qxF "$line" both/full_results.md || fail "full_results.md has no line $line: $(cat both/full_results.md)"
+done
+line='| gloo | cpu | 2 | 1 | 0.524 | 100 MB | 200.000 | 100 MB | 200.000 | 100 MB |'
+grep -qxF "$line" both/summary_by_config.md || fail "summary_by_config.md: $(cat both/summary_by_config.md)"
+for line in '209715200 elements of results were verified, 0 were wrong.' \
+    'nccl (gpu), 2 processes: the highest bus bandwidth is 104.858 GB/s, at 100 MB.' \
+    'gloo (cpu), 100 MB: with 4 processes it takes 1.50 times as long as with 2.' \
+    '2 processes, 100 MB: gloo (cpu) takes 200.000 ms, nccl (gpu) 1.000 ms: 0.01 times as long.'; do
+    grep -qxF "$line" both/analysis.txt || fail "analysis.txt does not say '$line': $(cat both/analysis.txt)"
+done
+
+# --- profiles ---
+
+run "$suite" profile --out profiles --size 64K --processes 2 --duration 1
+expect_status 0 profile
+[[ $(ls profiles) == profile_weft_world2_*.txt ]] || fail "profile: $(ls profiles)"
+for operation in AllReduce AllGather ReduceScatter; do
+    grep -q "^  $operation: .* ms | AlgBW: .* GB/s | BusBW: .* GB/s$" profiles/* || fail "profile: $(cat profiles/*)"
+done
+
+# --- GPUs ---
+
+program bin nvidia-smi </dev/null
+PATH=$scratch/bin:$PATH run "$suite" gpu --out gpu
+expect_status 77 'gpu without GPUs'
+expect_text 'there are 0' 'gpu without GPUs'
+
+# --- wrong usage ---
+
+run "$suite"
+expect_status 2 'no mode'
+run "$suite" tpu
+expect_status 2 'another mode'
+expect_text "'tpu': cpu, gpu, all, combine or profile" 'another mode'
+run "$suite" combine gloo_cpu_benchmark.csv
+expect_status 2 'combine of one file'
+run "$suite" combine gloo_cpu_benchmark.csv /nowhere.csv --out both
+expect_status 2 'combine with a file that is not there'
+echo 'a,b' >other.csv
+run "$suite" combine gloo_cpu_benchmark.csv other.csv --out both
+expect_status 2 'combine with another CSV'
+expect_text 'no CSV of weft collective' 'combine with another CSV'
+run "$suite" cpu --out cpu --size 1X
+expect_status 2 'a wrong option of weft collective'
+finish
