@@ -163,7 +163,7 @@ static int run_backend(struct measurement *measurement, const struct coll_backen
     fit(measurement, ranks, &asked);
     for (int way = 0; way < coll_way_count(&measurement->plan, backend) && asked.size_count && result == 0; way++) {
         struct coll_run run = {.backend = backend, .way = &backend->ways[way], .ranks = ranks, .asked = &asked};
-        if (round == 0 || way == 0 || coll_way_counts(&measurement->found, backend, run.way, ranks))
+        if (round == 0 || !measurement->plan.best || coll_way_counts(&measurement->found, backend, run.way, ranks))
             result = run_once(measurement, &run, round);
     }
     return result;

@@ -7,8 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#define ITERS_LEAST 3 /* with iters auto */
-#define LONG_MS 2000  /* what takes so long is not repeated: nothing of it is warm-up */
+#define ITERS_FIRST 2 /* with iters auto: the first batch */
 #define POISON 0xa5
 
 static double seconds(clockid_t clock)
@@ -69,21 +68,42 @@ static int run_times(struct rank_world *world, struct rank_call *call, uint64_t 
     return result;
 }
 
-/* Warm-up, and how many iterations are measured. */
-static int prepare(struct rank_world *world, struct rank_call *call, uint64_t *iters, struct wf_status *status)
+/* Iterations back to back, behind what was timed before. Adds up what they took. */
+static int time_batch(struct rank_world *world, struct rank_call *call, uint64_t count, struct rank_sample *sample,
+                      double *took_s, struct wf_status *status)
 {
-    uint64_t warmup = world->asked->warmup ? world->asked->warmup : world->asked->iters ? 0 : 1;
-    double before = seconds(CLOCK_MONOTONIC);
-    int result = run_times(world, call, warmup, status);
-    double took_ms = warmup ? (seconds(CLOCK_MONOTONIC) - before) * 1e3 / (double)warmup : 0;
-    double number = (double)world->asked->iters;
+    int result = world->backend->barrier(status);
+    double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID), begun = seconds(CLOCK_MONOTONIC), before = begun;
 
-    if (result == 0 && world->asked->iters == 0) {
-        number = ceil((double)world->asked->share_ms / (took_ms > 1e-6 ? took_ms : 1e-6));
-        number = fmin(fmax(number, took_ms < LONG_MS ? ITERS_LEAST : 1), RANK_ITERS_MAX);
-        result = agree(world, &number, status);
+    for (uint64_t i = 0; i < count && result == 0; i++) {
+        result = world->backend->run(call, status);
+        double now = seconds(CLOCK_MONOTONIC);
+        world->times_us[sample->iters++] = (now - before) * 1e6;
+        before = now;
     }
-    *iters = (uint64_t)number;
+    sample->cpu_s += seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    *took_s += before - begun;
+    return result;
+}
+
+/* As many as were asked for; or batches, each at most as large as all before it, until the share is used up. How long
+ * one takes cannot be foreseen: the first may be quick and the next wait for a processor. */
+static int time_all(struct rank_world *world, struct rank_call *call, struct rank_sample *sample, double *took_s,
+                    struct wf_status *status)
+{
+    uint64_t count = world->asked->iters ? world->asked->iters : ITERS_FIRST;
+    double share_s = (double)world->asked->share_ms / 1e3, number = 0;
+    int result = 0;
+
+    while (result == 0 && count > 0) {
+        result = time_batch(world, call, count, sample, took_s, status);
+        if (world->asked->iters || result)
+            break;
+        double left = (share_s - *took_s) * (double)sample->iters / fmax(*took_s, 1e-9);
+        number = fmin(fmax(ceil(left), 0), fmin((double)sample->iters, (double)(RANK_ITERS_MAX - sample->iters)));
+        result = agree(world, &number, status);
+        count = (uint64_t)number;
+    }
     return result;
 }
 
@@ -94,32 +114,17 @@ static int later(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* Iterations back to back, as nccl-tests has them: its time is the mean over iterations and ranks. */
-static int time_them(struct rank_world *world, struct rank_call *call, struct rank_sample *sample,
-                     struct wf_status *status)
+/* What nccl-tests calls the time: the mean over iterations and ranks. */
+static int sum_up(struct rank_world *world, struct rank_sample *sample, double took_s, struct wf_status *status)
 {
-    double told[RANK_TOLD], cpu;
-    int result = world->backend->barrier(status);
+    const double *times = world->times_us;
 
-    cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
-    double begun = seconds(CLOCK_MONOTONIC), before = begun;
-    for (uint64_t i = 0; i < sample->iters && result == 0; i++) {
-        result = world->backend->run(call, status);
-        double now = seconds(CLOCK_MONOTONIC);
-        world->times_us[i] = (now - before) * 1e6;
-        before = now;
-    }
-    if (result)
-        return result;
-    told[0] = (before - begun) * 1e6 / (double)sample->iters;
-    told[4] = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-    qsort(world->times_us, sample->iters, sizeof *world->times_us, later);
-    told[1] = world->times_us[0];
-    told[2] = world->times_us[sample->iters / 2];
-    told[3] = world->times_us[sample->iters - 1];
-    told[5] = 0;
-    result = world->backend->gather(told, RANK_TOLD, world->all, status);
+    qsort(world->times_us, sample->iters, sizeof *times, later);
+    const double told[RANK_TOLD] = {took_s * 1e6 / (double)sample->iters, times[0], times[sample->iters / 2],
+                                    times[sample->iters - 1], sample->cpu_s};
+    int result = world->backend->gather(told, RANK_TOLD, world->all, status);
     sample->min_us = told[1];
+    sample->cpu_s = 0;
     for (uint32_t i = 0; i < world->ranks; i++) {
         const double *of = world->all + i * RANK_TOLD;
         sample->mean_us += of[0] / world->ranks;
@@ -129,6 +134,17 @@ static int time_them(struct rank_world *world, struct rank_call *call, struct ra
         sample->cpu_s += of[4];
     }
     return result;
+}
+
+static int time_them(struct rank_world *world, struct rank_call *call, struct rank_sample *sample,
+                     struct wf_status *status)
+{
+    double took_s = 0;
+    int result = run_times(world, call, world->asked->warmup, status);
+
+    if (result == 0)
+        result = time_all(world, call, sample, &took_s, status);
+    return result ? result : sum_up(world, sample, took_s, status);
 }
 
 /* --- proof --- */
@@ -170,9 +186,7 @@ static int measure_one(struct rank_world *world, struct rank_call *call, struct 
         return 0;
     }
     values_fill(&world->values, call);
-    int result = prepare(world, call, &sample.iters, status);
-    if (result == 0)
-        result = time_them(world, call, &sample, status);
+    int result = time_them(world, call, &sample, status);
     if (result == 0 && world->asked->check)
         result = prove(world, call, &sample, status);
     if (result == 0 && world->rank == 0)

@@ -17,7 +17,7 @@ struct rank_world {
     double *times_us; /* of one sample's iterations */
 };
 
-#define RANK_TOLD 6           /* numbers that a rank tells of a sample */
+#define RANK_TOLD 5           /* numbers that a rank tells of a sample */
 #define RANK_ITERS_MAX 100000 /* with iters auto */
 
 /* All operations, sizes and places; rank 0 writes the lines. */
