@@ -207,8 +207,8 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                              "Endpoints per node; 0 means one for each GPU, or 8 where there is none."),
     [WF_SET_BEGIN] = SIZE(BENCH, WHAT, PLANS | COLLECTIVE, "begin", "1M", 0, TIB, "The smallest message size."),
     [WF_SET_END] = SIZE(BENCH, WHAT, PLANS | COLLECTIVE, "end", "64M", 0, TIB, "The largest message size."),
-    [WF_SET_FACTOR] =
-        INT(BENCH, WHAT, PLANS | COLLECTIVE, "factor", "4", "", 1, 1048576, "Each message size is this many times the one before."),
+    [WF_SET_FACTOR] = INT(BENCH, WHAT, PLANS | COLLECTIVE, "factor", "4", "", 1, 1048576,
+                          "Each message size is this many times the one before."),
     [WF_SET_SIZE] = SIZES(BENCH, WHAT, MOVES, "size", "", 0, TIB,
                           "The message sizes, separated by commas, instead of begin, end and factor."),
     [WF_SET_ITERS] =
@@ -293,8 +293,8 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                         "The folder for the results; empty means none are written.", .value = "DIR"),
     [WF_SET_JSON] = TEXT(BENCH, OUTPUT, MOVES | TOPO | DOCTOR, "json", "",
                          "The file for the results as JSON; '-' is standard output.", .value = "FILE"),
-    [WF_SET_CSV] = TEXT(BENCH, OUTPUT, PLANS | COLLECTIVE, "csv", "", "The file for the results as CSV; '-' is standard output.",
-                        .value = "FILE"),
+    [WF_SET_CSV] = TEXT(BENCH, OUTPUT, PLANS | COLLECTIVE, "csv", "",
+                        "The file for the results as CSV; '-' is standard output.", .value = "FILE"),
     [WF_SET_JSON_STREAM] =
         TEXT(BENCH, OUTPUT, MESH | PAIR, "json_stream", "",
              "The file for each sample as soon as it is measured, a JSON object a line; '-' is standard output.",
@@ -318,7 +318,7 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
         .more = "What is wider goes on in further lines, the matrix in further blocks.", .value = "N|auto"),
     [WF_SET_ROUNDS] = INT(BENCH, HOW, PEERS | SWEEP | COLLECTIVE, "rounds", "5", "rounds", 1, 1000,
                           "How often weft peers runs every tool for each case, weft sweep every point, and weft "
-                            "collective every backend, in turns."),
+                          "collective every backend, in turns."),
     [WF_SET_TOOLS] =
         TEXT(BENCH, WHAT, PEERS, "tools", "", "The tools that weft peers runs, separated by commas; empty means all.",
              .more = "A leading '^' excludes the list.", .value = "LIST"),
