@@ -272,11 +272,23 @@ static void refused(void)
     with(3, 0, NULL, wrong_calls);
 }
 
+/* docs/collectives.md has the table as it is. */
+static void check_page(const char *text)
+{
+    static char page[65536];
+    FILE *file = fopen(COLLECTIVES_PAGE, "r");
+    LOOP_CHECK(file, "%s: %s", COLLECTIVES_PAGE, strerror(errno));
+    page[fread(page, 1, sizeof page - 1, file)] = '\0';
+    fclose(file);
+    LOOP_CHECK(strstr(page, text), "%s has not this table:\n%s", COLLECTIVES_PAGE, text);
+}
+
 static void table(void)
 {
     char text[2048], little[8];
     int length = weft_group_algorithms(text, sizeof text);
     LOOP_CHECK(length > 0 && length < (int)sizeof text && strlen(text) == (size_t)length, "%d", length);
+    check_page(text);
     LOOP_CHECK(strstr(text, "all-reduce") && strstr(text, "ring") && strstr(text, "shift"), "%s", text);
     LOOP_CHECK(weft_group_algorithms(little, sizeof little) == length && strlen(little) == sizeof little - 1, "%s",
                little);
