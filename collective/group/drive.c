@@ -256,7 +256,7 @@ static int look_again(struct weft_group *group)
 
 void wf_coll_rest(struct weft_group *group, int64_t until_ns)
 {
-    if (group->transfers > 0 && group->sleepers == 0 && look_again(group) > 0)
+    if (group->transfers > 0 && group->sleepers == 0 && !group->taking && look_again(group) > 0)
         return;
     group->sleepers++;
     wf_coll_unlock(group);

@@ -104,7 +104,7 @@ void wf_coll_port_init(struct weft_group *group)
 void wf_coll_judge_trouble(struct weft_group *group)
 {
     const struct wf_coll_member *member = &group->members[group->trouble_rank];
-    if (group->trouble == 0 || group->status < 0 || group->ending)
+    if (group->trouble == 0 || group->status < 0 || group->ending || group->taking)
         return;
     if (member->left)
         wf_coll_fail(group, -ESHUTDOWN, "%s has left the group before a collective was done", member->name);

@@ -112,6 +112,36 @@ static void leaves(void)
     }
 }
 
+/* The victim has begun, and leaves all the same. */
+static int begin_and_leave(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    static float in[3 * ELEMENTS], out[3 * ELEMENTS];
+    int result = all_reduce(group, in, out, GROUP_MS, err);
+    if (result == 0)
+        result = group_pass(process, group, GROUP_MS, err);
+    if (result < 0 || process->number != process->rank)
+        return result < 0 ? result : all_reduce(group, in, out, -1, err);
+    for (int i = 0; i < 3 && result == 0; i++)
+        result = weft_group_all_reduce_start(group, in + i * ELEMENTS, out + i * ELEMENTS, ELEMENTS, WEFT_FLOAT32,
+                                             WEFT_SUM, 0, NULL, err);
+    loop_tell(process->out, 1);
+    return result;
+}
+
+static void leaves_in_the_middle(void)
+{
+    static const uint32_t victims[] = {2, 0};
+    for (size_t i = 0; i < 2; i++) {
+        struct group_world world;
+        loop_note("rank %u begins and leaves", victims[i]);
+        set_up(&world, victims[i], begin_and_leave);
+        group_join_all(&world);
+        group_check(&world, (int)victims[i], 0, NULL);
+        group_check_named(&world, victims[i], "has left the group");
+        group_world_destroy(&world);
+    }
+}
+
 /* --- late --- */
 
 /* The late ones come when all others have ended. `number`: a bit for each of them; `value`: what all do. */
@@ -189,8 +219,10 @@ int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(killed, 60),       LOOP_CASE(stopped, 60),         LOOP_CASE(leaves, 40),
-        LOOP_CASE(late_members, 60), LOOP_CASE(late_in_a_chain, 40), LOOP_CASE(another_count, 20),
+        LOOP_CASE(killed, 60),        LOOP_CASE(stopped, 60),
+        LOOP_CASE(leaves, 40),        LOOP_CASE(leaves_in_the_middle, 40),
+        LOOP_CASE(late_members, 60),  LOOP_CASE(late_in_a_chain, 40),
+        LOOP_CASE(another_count, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
