@@ -16,6 +16,7 @@
 #define PAIRS_MANY 64   /* of so many, more can have bad luck: half a noise more of each */
 #define NOISES_MORE 0.5
 #define FEW_NODES 8
+#define CHANCE 0.01         /* pairs that would be so by chance */
 #define MANY 5              /* sizes, or pairs of an endpoint: of so many one may be as the peers' */
 #define LOW 0.9             /* of the peers' rate: what is above is not worth a word */
 #define LOW_OF_ONE 0.6      /* of one size */
@@ -277,6 +278,26 @@ static void name_pair(struct search *search, size_t pair, double sigma, size_t s
     };
 }
 
+/* How many pairs would be as low as this at all of so many sizes, if that were as often so as it is at single sizes of
+ * the others. Those that are as low at all sizes are no chance, and do not count. */
+static double pairs_by_chance(const struct bench_levels_side *side, double highest, size_t sizes)
+{
+    size_t low = 0, all = 0;
+
+    for (size_t i = 0; i < side->pairs; i++) {
+        size_t own = 0, there = 0;
+        for (size_t size = 0; size < side->used; size++) {
+            there += !isnan(side->levels[size * side->pairs + i]);
+            own += side->levels[size * side->pairs + i] <= highest;
+        }
+        if (own < there) {
+            low += own;
+            all += there;
+        }
+    }
+    return low ? (double)side->pairs * pow((double)low / (double)all, (double)sizes) : 0;
+}
+
 static void look_at_pairs(struct search *search)
 {
     const struct bench_levels_side *side = &search->levels.forth;
@@ -287,14 +308,17 @@ static void look_at_pairs(struct search *search)
 
     for (size_t i = 0; i < side->pairs; i++) {
         size_t seen = 0, there = 0;
+        double highest = -INFINITY;
         all += !isnan(side->scores[i]);
         if (isnan(side->scores[i]) || side->scores[i] >= low)
             continue;
         for (size_t size = 0; size < side->used; size++) {
-            there += !isnan(side->levels[size * side->pairs + i]);
-            seen += side->levels[size * side->pairs + i] < low_once;
+            double level = side->levels[size * side->pairs + i];
+            there += !isnan(level);
+            seen += level < low_once;
+            highest = level < low_once ? fmax(highest, level) : highest;
         }
-        if (most_of(seen, there))
+        if (most_of(seen, there) && pairs_by_chance(side, highest, seen) < CHANCE)
             name_pair(search, i, sigma, seen);
     }
     drop_groups(search, first, BENCH_ODD_PAIR, all, 1);

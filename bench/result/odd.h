@@ -8,7 +8,8 @@
  *
  * (of fewer than 8 pairs, S has no quantile, and is never of one direction alone)
  *
- *     odd = score < min(log 0.9, -5 sigma, -3.5 noise), and each level < min(log 0.95, -2.5 noise)
+ *     odd = score < min(log 0.9, -5 sigma, -3.5 noise), and each level < min(log 0.95, -2.5 noise),
+ *           and pairs * share(levels of others that are as low)^sizes < 0.01
  *
  * (of 64 pairs and more, -4 and -3 noise: among them, more can have bad luck)
  *
