@@ -23,8 +23,9 @@ struct bench_team;
 
 /* All zero is a link that was never opened. Owner: the measuring thread. */
 struct bench_link {
-    int node;  /* 0 listens, 1 connects; of a team, the rank */
-    int other; /* the node of `peer` */
+    int node;      /* 0 listens, 1 connects; of a team, the rank */
+    int other;     /* the node of `peer` */
+    int processes; /* of a node: `node` and `other` are numbers of such; 0: one */
     struct weft_config *settings;
     struct weft_context *context;
     struct weft_peer *peer;
@@ -49,6 +50,12 @@ struct bench_link {
     struct bench_team *team; /* of more than two nodes, whose context this is; NULL: there are two. The caller's */
     const struct bench_arena *arena; /* NULL until there are buffers; the backends see to what they need for them */
 };
+
+/* The number of this node in what is written, also where it is one of several processes. */
+static inline int bench_link_number(const struct bench_link *link)
+{
+    return link->processes > 1 ? link->node / link->processes : link->node;
+}
 
 /* Asked while waiting for the other node; non-zero ends the wait with that error. */
 typedef int bench_waiting(void *context, struct wf_status *status);

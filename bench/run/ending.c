@@ -140,6 +140,9 @@ static void find_cut(const struct bench_ending *ending, int code, bool theirs, i
     int here = ending->result->node;
     const struct bench_team *team = ending->link ? ending->link->team : NULL;
     int culprit = team ? bench_team_culprit(team) : 1 - here;
+
+    if (team && ending->link->processes > 1 && culprit >= 0)
+        culprit /= ending->link->processes;
     bool gone = code == -ECHILD ||
                 (team ? culprit >= 0 : ending->link != NULL && weft_peer_status(ending->link->peer, NULL) != 0);
     bool lost = gone && !theirs && !signal;

@@ -16,7 +16,7 @@ json_t *bench_host_facts(const struct bench_link *link, uint32_t endpoints)
     char name[16], sharing[600];
 
     uname(&system);
-    snprintf(name, sizeof name, "node%d", link->node);
+    snprintf(name, sizeof name, "node%d", bench_link_number(link));
     json_t *facts = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:s}", "node", name, "name",
                               system.nodename, "kernel", system.release, "machine", system.machine, "cpus",
                               (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
@@ -44,10 +44,10 @@ json_t *bench_fallback_facts(const struct bench_link *link)
 {
     json_t *lines = json_array();
 
-    add_lines(lines, link->node, link->context ? weft_context_fallbacks(link->context) : "");
-    add_lines(lines, link->node, link->gave_way ? link->gave_way : "");
+    add_lines(lines, bench_link_number(link), link->context ? weft_context_fallbacks(link->context) : "");
+    add_lines(lines, bench_link_number(link), link->gave_way ? link->gave_way : "");
     if (link->gpus.fallback[0])
-        json_array_append_new(lines, json_sprintf("node%d: %s", link->node, link->gpus.fallback));
+        json_array_append_new(lines, json_sprintf("node%d: %s", bench_link_number(link), link->gpus.fallback));
     return lines;
 }
 
@@ -74,11 +74,11 @@ static json_t *rail_to_json(const struct bench_link *link, const struct weft_rai
     struct weft_rail_info about = about_rail(link, rail->name);
 
     return json_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:i, s:i}",
-                     "node", json_sprintf("node%d", link->node), "name", rail->name, "local", rail->local, "remote",
-                     rail->remote, "speed_mbit", known(about.speed_mbit), "mtu", known(about.mtu), "device_bound",
-                     rail->device_bound, "bytes", (json_int_t)(rail->sent_bytes + rail->received_bytes), "sent_bytes",
-                     (json_int_t)rail->sent_bytes, "received_bytes", (json_int_t)rail->received_bytes, "stalls",
-                     (json_int_t)rail->stalls, "failures", (json_int_t)rail->failures, "resent_bytes",
+                     "node", json_sprintf("node%d", bench_link_number(link)), "name", rail->name, "local", rail->local,
+                     "remote", rail->remote, "speed_mbit", known(about.speed_mbit), "mtu", known(about.mtu),
+                     "device_bound", rail->device_bound, "bytes", (json_int_t)(rail->sent_bytes + rail->received_bytes),
+                     "sent_bytes", (json_int_t)rail->sent_bytes, "received_bytes", (json_int_t)rail->received_bytes,
+                     "stalls", (json_int_t)rail->stalls, "failures", (json_int_t)rail->failures, "resent_bytes",
                      (json_int_t)rail->resent_bytes, "retransmits", (json_int_t)rail->retransmits, "damaged",
                      (json_int_t)rail->damaged, "retired", rail->retired, "channels", rail->channels, "channels_up",
                      rail->channels_up);
@@ -103,12 +103,12 @@ static json_t *fault_totals(const struct bench_link *link)
     if (!link->context || !weft_context_faults(link->context, &stats))
         return json_null();
     const struct weft_fault_stats *before = &link->faults_before;
-    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "node", json_sprintf("node%d", link->node), "resets",
-                     (json_int_t)(stats.resets - before->resets), "flips", (json_int_t)(stats.flips - before->flips),
-                     "shortened", (json_int_t)(stats.shortened - before->shortened), "stalls",
-                     (json_int_t)(stats.stalls - before->stalls), "drops", (json_int_t)(stats.drops - before->drops),
-                     "cut", (json_int_t)(stats.cut - before->cut), "refused",
-                     (json_int_t)(stats.refused - before->refused));
+    return json_pack(
+        "{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "node", json_sprintf("node%d", bench_link_number(link)), "resets",
+        (json_int_t)(stats.resets - before->resets), "flips", (json_int_t)(stats.flips - before->flips), "shortened",
+        (json_int_t)(stats.shortened - before->shortened), "stalls", (json_int_t)(stats.stalls - before->stalls),
+        "drops", (json_int_t)(stats.drops - before->drops), "cut", (json_int_t)(stats.cut - before->cut), "refused",
+        (json_int_t)(stats.refused - before->refused));
 }
 
 /* Less what was there before the run: a GPU that is in use stays, and so does its place. */

@@ -125,7 +125,8 @@ static int become_member(struct bench_run *run, struct wf_status *status)
     if (options->nodes % processes || options->nodes == processes)
         return wf_fail(status, -EINVAL, "%s, and --processes %d: start so many on each of 2 nodes or more",
                        bench_team_source(run->team), processes);
-    run->result.node = run->link.node / processes;
+    run->link.processes = processes;
+    run->result.node = bench_link_number(&run->link);
     int result = bench_result_set_nodes(&run->result, options->nodes / processes, status);
     pthread_mutex_lock(&run->result.lock);
     bench_plan_fini(&run->plan);

@@ -169,6 +169,12 @@ int bench_link_connect(struct bench_link *link, const char *address, struct wf_s
     return 0;
 }
 
+int bench_link_rails(const struct bench_link *link, struct weft_rail_stats *stats)
+{
+    (void)link, (void)stats;
+    return 0;
+}
+
 void bench_link_close(struct bench_link *link)
 {
     (void)link;
