@@ -11,7 +11,7 @@ set -u
 
 if [[ ${1-} != --inside ]]; then
     export LAB_RAILS=100mbit LAB_IP=4
-    enter_lab $(($1 + 120)) "$@"
+    enter_lab $(($1 * 5 / 4 + 120)) "$@" # a slow rail takes longer than was planned
 fi
 seconds=$2 kib=$3
 cd -- "$scratch" || exit 1
@@ -19,7 +19,7 @@ cd -- "$scratch" || exit 1
 LD_PRELOAD=$LEAK_LIBRARY LEAK_KIB_PER_MIN=$kib "$WEFT_TEST_PROGRAM" pair --listen --watch-memory \
     --json node0.json >server.out 2>&1 </dev/null &
 server=$!
-run on 1 timeout -k 5 $((seconds + 90)) "$WEFT_TEST_PROGRAM" pair --connect 10.77.0.1 --connect-timeout 20 --size 1M \
+run on 1 timeout -k 5 $((seconds * 5 / 4 + 90)) "$WEFT_TEST_PROGRAM" pair --connect 10.77.0.1 --connect-timeout 20 --size 1M \
     --duration "$seconds" --check 0 --watch-memory
 expect_status 0 'the run'
 wait "$server" || fail "the server ends with status $?: $(<server.out)"
