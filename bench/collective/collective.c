@@ -219,9 +219,11 @@ static int exit_status_of(const struct measurement *measurement)
 
 static void say_end(struct measurement *measurement)
 {
+    bool none = measurement->plan.found && measurement->found.count == 0; /* and others print the same */
+
     if (measurement->out && measurement->plan.options->collective.self_test)
         coll_table_self_test(measurement->out, &measurement->plan, &measurement->found);
-    else if (measurement->out)
+    else if (measurement->out && !none)
         coll_table_end(measurement->out, &measurement->plan, &measurement->found);
     if (measurement->end.exit_status == BENCH_UNAVAILABLE)
         fprintf(stderr, "weft: nothing could be measured here\n");

@@ -111,7 +111,7 @@ static int read_numbers(struct rank_asked *asked, const struct bench_options *op
                        "--check all: a result in place is what the next iteration begins with: use 0 or 1");
     asked->check = strcmp(check, "0") != 0;
     asked->iters = (uint64_t)wf_config_number(config, WF_SET_ITERS);
-    asked->warmup = bench_is_default(config, WF_SET_WARMUP) ? 1 : (uint64_t)wf_config_number(config, WF_SET_WARMUP);
+    asked->warmup = (uint64_t)wf_config_number(config, WF_SET_WARMUP);
     asked->share_ms = (uint64_t)(duration_ms / samples) + 1;
     if (options->collective.self_test && !bench_is_said(config, WF_SET_DURATION))
         asked->share_ms = SELF_TEST_MS;
@@ -121,20 +121,31 @@ static int read_numbers(struct rank_asked *asked, const struct bench_options *op
     return 0;
 }
 
+/* Where nobody has said anything else. */
+static int own_default(struct wf_config *config, enum wf_setting_id id, const char *text, struct wf_status *status)
+{
+    if (!bench_is_default(config, id))
+        return 0;
+    return wf_config_set(config, id, text, WF_ORIGIN_DEFAULT, "default of weft collective", status);
+}
+
 int coll_plan_asked(struct rank_asked *asked, const struct bench_options *options, struct wf_status *status)
 {
     const struct bench_collective_words *words = &options->collective;
     bool test = words->self_test;
 
     memset(asked, 0, sizeof *asked);
-    int result = read_ops(asked, words->ops ? words->ops : test ? "all" : "all_reduce", status);
+    int result = own_default(options->config, WF_SET_WARMUP, "1", status);
+    if (result == 0)
+        result = own_default(options->config, WF_SET_ROUNDS, "1", status);
+    if (result == 0)
+        result = read_ops(asked, words->ops ? words->ops : test ? "all" : "all_reduce", status);
     if (result == 0)
         result = read_type(asked, words->type ? words->type : "float32", words->redop ? words->redop : "sum", status);
     if (result == 0)
         result = read_place(asked, words->place ? words->place : test ? "in" : "both", status);
-    if (result == 0 && test && bench_is_default(options->config, WF_SET_SIZE))
-        result = wf_config_set(options->config, WF_SET_SIZE, SELF_TEST_SIZES, WF_ORIGIN_DEFAULT,
-                               "default of --self-test", status);
+    if (result == 0 && test)
+        result = own_default(options->config, WF_SET_SIZE, SELF_TEST_SIZES, status);
     if (result == 0)
         result = read_sizes(asked, options->config, status);
     return result ? result : read_numbers(asked, options, status);
@@ -257,9 +268,8 @@ int coll_plan_init(struct coll_plan *plan, const struct bench_options *options, 
     memset(plan, 0, sizeof *plan);
     plan->options = options;
     plan->best = options->collective.best;
-    plan->rounds =
-        bench_is_default(options->config, WF_SET_ROUNDS) ? 1 : (int)wf_config_number(options->config, WF_SET_ROUNDS);
     int result = coll_plan_asked(&plan->asked, options, status);
+    plan->rounds = (int)wf_config_number(options->config, WF_SET_ROUNDS);
     if (result == 0)
         result = read_words(plan, status);
     if (result == 0 && plan->found && (plan->rounds > 1 || plan->best))
@@ -316,8 +326,7 @@ int coll_plan_rails(struct coll_plan *plan, struct wf_status *status)
     if (strlen(said) >= sizeof plan->rails)
         return wf_fail(status, -EINVAL, "--rails %.40s...: the list is too long", said);
     if (!said[0] && here) {
-        int result =
-            wf_config_set(config, WF_SET_RAILS, LOCAL_RAILS, WF_ORIGIN_DEFAULT, "default on one machine", status);
+        int result = own_default(config, WF_SET_RAILS, LOCAL_RAILS, status);
         if (result)
             return result;
         said = LOCAL_RAILS;

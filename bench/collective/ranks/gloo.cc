@@ -1,7 +1,7 @@
 /*
  * weft-coll-gloo: Gloo as PyTorch's ProcessGroupGloo uses it. For comparison only: no part of Weft uses Gloo.
  *
- * Who it is comes from RANK and WORLD_SIZE, and the rest from --with: store=FOLDER that all ranks share, devices=A[,B...]
+ * Who it is comes from RANK and WORLD_SIZE, or what another launcher has for them, and the rest from --with: store=FOLDER that all ranks share, devices=A[,B...]
  * (addresses, or interfaces), and algorithm=ring|bcube|ring_chunked|halving_doubling of the all-reduce. With several
  * devices there is a context for each; an operation of 64 KiB and more is divided among them, each part in a thread.
  */
@@ -233,10 +233,13 @@ int guarded(wf_status *status, const char *what, const std::function<void()> &ca
     }
 }
 
-uint32_t number_of(const char *name)
+// The first variable that is there: what `weft collective` or torchrun has set, or another launcher.
+uint32_t number_of(std::initializer_list<const char *> names)
 {
-    const char *text = getenv(name);
-    return text ? static_cast<uint32_t>(atoi(text)) : UINT32_MAX;
+    for (const char *name : names)
+        if (const char *text = getenv(name))
+            return static_cast<uint32_t>(atoi(text));
+    return UINT32_MAX;
 }
 
 std::shared_ptr<gloo::transport::Device> make_device(const std::string &name)
@@ -276,8 +279,8 @@ int gloo_open(const rank_asked *asked, uint32_t *rank, uint32_t *ranks, wf_statu
     const char *store = rank_with(asked, "store"), *devices = rank_with(asked, "devices");
     const char *algorithm = rank_with(asked, "algorithm");
 
-    world.rank = *rank = number_of("RANK");
-    world.ranks = *ranks = number_of("WORLD_SIZE");
+    world.rank = *rank = number_of({"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"});
+    world.ranks = *ranks = number_of({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"});
     if (world.ranks == UINT32_MAX || world.rank >= world.ranks || !store || !devices)
         return wf_fail(status, -EINVAL, "RANK, WORLD_SIZE, --with store= and --with devices= are needed");
     world.algorithm = algorithm ? algorithm : "ring";

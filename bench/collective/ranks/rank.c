@@ -68,13 +68,22 @@ static void free_all(struct rank_world *world)
 
 /* --- from options to an exit status --- */
 
+static int exit_status(int result)
+{
+    return result == 0 ? 0 : result == -EINVAL ? 2 : result == -EOPNOTSUPP ? EXIT_UNAVAILABLE : 1;
+}
+
 int rank_run(const struct rank_backend *backend, const struct rank_asked *asked)
 {
     struct rank_world world = {.backend = backend, .asked = asked};
     struct wf_status status = {0};
     int result = backend->open(asked, &world.rank, &world.ranks, &status);
 
-    if (result == 0 && world.ranks > VALUES_RANKS_MAX)
+    if (result) {
+        fprintf(stderr, "%s: %s\n", backend->name, status.text); /* which rank it is may not be known */
+        return exit_status(result);
+    }
+    if (world.ranks > VALUES_RANKS_MAX)
         result = wf_fail(&status, -EINVAL, "%u ranks: at most %d can be verified", world.ranks, VALUES_RANKS_MAX);
     if (result == 0)
         result = take_all(&world, &status);
@@ -87,7 +96,7 @@ int rank_run(const struct rank_backend *backend, const struct rank_asked *asked)
     if (result == 0 || result == -EOPNOTSUPP) /* else others may still use what would be freed */
         backend->close();
     free_all(&world);
-    return result == 0 ? 0 : result == -EINVAL ? 2 : result == -EOPNOTSUPP ? EXIT_UNAVAILABLE : 1;
+    return exit_status(result);
 }
 
 static bool read_number(const char *text, uint64_t most, uint64_t *out)
