@@ -42,7 +42,8 @@ void peer_program_fini(struct peer_program *program);
 
 #define PEER_PUMP_MAX 64
 
-/* Takes what up to PEER_PUMP_MAX programs (NULL entries are skipped) have printed, and waits up to `timeout_ms` for more. */
+/* Takes what up to PEER_PUMP_MAX programs (NULL entries are skipped) have printed, and waits up to `timeout_ms` for
+ * more. */
 void peer_program_pump(struct peer_program *const *programs, int count, int timeout_ms);
 
 /* Asks it to end; it will have ended within about a second. */
