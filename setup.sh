@@ -18,7 +18,8 @@ cannot be had.
   --tests[=AREA,...]  also what the tests of these areas need: core (default), vm, install, compat, report,
                       plugin, cluster. Prints the names of what they have to do without, one a line, on standard output
 
-Tools that `weft peers` compares with (iperf3, UCX, ...) are never installed: it uses those that are here.
+Tools that `weft peers` and `weft collective` compare with (iperf3, UCX, MPI, Gloo, ...) are never installed: they use those
+that are here.
 
   WEFT_SETUP=auto   (default) as above
   WEFT_SETUP=print  only print what is missing
