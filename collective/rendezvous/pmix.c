@@ -1,6 +1,10 @@
-/* PMIx, as Open MPI's mpirun and Slurm's srun --mpi=pmix speak it. */
+/*
+ * PMIx, as Open MPI's mpirun and Slurm's srun --mpi=pmix speak it. libpmix is loaded when PMIx has started this
+ * process: where it has not, nobody needs that library.
+ */
 #include "collective/rendezvous/source.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pmix.h>
 #include <pthread.h>
@@ -9,9 +13,30 @@
 #include <string.h>
 #include <time.h>
 
+#define LIBRARY "libpmix.so.2"
+
+/* What is called of it. */
+#define CALLS(F) F(Init) F(Finalize) F(Get) F(Get_nb) F(Put) F(Commit) F(Error_string)
+
+#define POINTER(name) __typeof__(&PMIx_##name) name;
+
 struct wf_pmix {
     pmix_proc_t self;
+    struct pmix_calls {
+        CALLS(POINTER)
+    } call;
 };
+
+/* The library stays in the process: its threads may outlive the last call. 0, or -ENOENT. */
+static int load(struct pmix_calls *call)
+{
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL); /* its own plugins look for its functions */
+    bool all = library != NULL;
+
+#define FIND(name) all = all && (call->name = (__typeof__(call->name))dlsym(library, "PMIx_" #name)) != NULL;
+    CALLS(FIND)
+    return all ? 0 : -ENOENT;
+}
 
 /* An answer under way. Owners: who asks, and the thread of libpmix; the last one frees it. */
 struct answer {
@@ -41,7 +66,7 @@ static int job_number(struct wf_pmix *pmix, const char *key, bool of_job, uint32
     pmix_value_t *value = NULL;
     if (of_job)
         whose.rank = PMIX_RANK_WILDCARD;
-    pmix_status_t status = PMIx_Get(&whose, key, NULL, 0, &value);
+    pmix_status_t status = pmix->call.Get(&whose, key, NULL, 0, &value);
     if (status != PMIX_SUCCESS || !value)
         return -ENOENT;
     int result = 0;
@@ -51,7 +76,7 @@ static int job_number(struct wf_pmix *pmix, const char *key, bool of_job, uint32
         *out = value->data.uint16;
     else
         result = -ENOENT;
-    PMIX_VALUE_RELEASE(value);
+    free(value); /* which holds a number */
     return result;
 }
 
@@ -62,11 +87,16 @@ int wf_find_pmix(struct wf_meet *meet, const struct wf_meet_env *env, struct wf_
     struct wf_pmix *pmix = calloc(1, sizeof *pmix);
     if (!pmix)
         return wf_meet_fail(err, -ENOMEM, "no memory for a client of PMIx");
-    pmix_status_t status = PMIx_Init(&pmix->self, NULL, 0);
-    if (status != PMIX_SUCCESS) {
+    if (load(&pmix->call) < 0) {
         free(pmix);
-        return wf_meet_fail(err, 0, "PMIx has started this process, but its server does not answer (%s)",
-                            PMIx_Error_string(status));
+        return wf_meet_fail(err, 0, "PMIx has started this process, but its library cannot be loaded: %s", dlerror());
+    }
+    pmix_status_t status = pmix->call.Init(&pmix->self, NULL, 0);
+    if (status != PMIX_SUCCESS) {
+        wf_meet_fail(err, 0, "PMIx has started this process, but its server does not answer (%s)",
+                     pmix->call.Error_string(status));
+        free(pmix);
+        return 0;
     }
     uint32_t local;
     found->rank = pmix->self.rank;
@@ -83,14 +113,12 @@ int wf_find_pmix(struct wf_meet *meet, const struct wf_meet_env *env, struct wf_
 
 int wf_pmix_put(struct wf_pmix *pmix, const char *key, const char *text, struct weft_error *err)
 {
-    (void)pmix;
-    pmix_value_t value;
-    PMIX_VALUE_LOAD(&value, text, PMIX_STRING);
-    pmix_status_t status = PMIx_Put(PMIX_GLOBAL, key, &value);
-    PMIX_VALUE_DESTRUCT(&value);
+    pmix_value_t value = {.type = PMIX_STRING, .data.string = (char *)(uintptr_t)text}; /* which it copies */
+    pmix_status_t status = pmix->call.Put(PMIX_GLOBAL, key, &value);
     if (status == PMIX_SUCCESS)
-        status = PMIx_Commit();
-    return status == PMIX_SUCCESS ? 0 : wf_meet_fail(err, -EIO, "PMIx takes no value: %s", PMIx_Error_string(status));
+        status = pmix->call.Commit();
+    return status == PMIX_SUCCESS ? 0
+                                  : wf_meet_fail(err, -EIO, "PMIx takes no value: %s", pmix->call.Error_string(status));
 }
 
 /* Called by a thread of libpmix. */
@@ -147,11 +175,11 @@ int wf_pmix_get(struct wf_pmix *pmix, const char *key, char *value, uint32_t roo
     struct answer *answer = new_answer();
     if (!answer)
         return wf_meet_fail(err, -ENOMEM, "no memory to ask PMIx");
-    pmix_status_t status = PMIx_Get_nb(&first, key, NULL, 0, take, answer);
+    pmix_status_t status = pmix->call.Get_nb(&first, key, NULL, 0, take, answer);
     if (status != PMIX_SUCCESS) {
         answer->owners = 1;
         let_go(answer);
-        return wf_meet_fail(err, -EIO, "PMIx cannot be asked: %s", PMIx_Error_string(status));
+        return wf_meet_fail(err, -EIO, "PMIx cannot be asked: %s", pmix->call.Error_string(status));
     }
     await(answer, timeout_ms);
     pthread_mutex_lock(&answer->lock);
@@ -162,7 +190,7 @@ int wf_pmix_get(struct wf_pmix *pmix, const char *key, char *value, uint32_t roo
     let_go(answer);
     if (result == -EIO && (status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_TIMEOUT))
         return 0;
-    return result < 0 ? wf_meet_fail(err, result, "PMIx has no address of rank 0: %s", PMIx_Error_string(status))
+    return result < 0 ? wf_meet_fail(err, result, "PMIx has no address of rank 0: %s", pmix->call.Error_string(status))
                       : result;
 }
 
@@ -170,6 +198,6 @@ void wf_pmix_close(struct wf_pmix *pmix)
 {
     if (!pmix)
         return;
-    PMIx_Finalize(NULL, 0);
+    pmix->call.Finalize(NULL, 0);
     free(pmix);
 }

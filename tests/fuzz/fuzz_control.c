@@ -180,12 +180,6 @@ void bench_link_close(struct bench_link *link)
     (void)link;
 }
 
-int bench_link_rails(const struct bench_link *link, struct weft_rail_stats *stats)
-{
-    (void)link, (void)stats;
-    return 0;
-}
-
 int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, uint32_t first, uint32_t count,
                   struct bench_result *result, struct bench_phase_sum *sum, struct wf_status *status)
 {
