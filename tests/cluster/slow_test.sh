@@ -16,8 +16,9 @@ declare -A said=([none]='$' [n2]='slow: node2 sends and receives ' [n1:lab1]='sl
 # count CASE PERCENT SEEDS: in how many seeds the report says that and, of several, nothing else. The messages take 100 to
 # 200 ms, and two are under way: the rails are what limits, and not the processors that all nodes share.
 count() {
-    local seed node lines good=0
-    local -a ranks options=(--nodes 4 --endpoints 1 --size '1M,1536K,2M' --mode isolated --inflight 2 --iters 6 --warmup 1
+    local seed node lines good=0 iters=6
+    (($3 > 1)) || iters=3
+    local -a ranks options=(--nodes 4 --endpoints 1 --size '1M,1536K,2M' --mode isolated --inflight 2 --iters "$iters" --warmup 1
         --check 0 --node-pairs 2 --rendezvous "file:$TMPDIR/meeting")
     [[ $1 == none ]] || "$net" --rate "$1=$2%" || return
     for ((seed = 1; seed <= $3; seed++)); do
