@@ -13,9 +13,9 @@
  * A rail that slows all of a node's rails alike is the node, for only what is beside the others counts of a rail: so
  * whatever slows a measurement as a whole makes no rail slow. Of fewer than 3 nodes nothing is named.
  *
- * In simulated meshes of 4, 8 and 16 nodes with 3 sizes, nothing was named in 20 of 20 healthy ones with a noise of up
- * to 10 %, and what is slow was named in 20 of 20 at 88 % (a rail of one node of 4: 85 %) with a noise of 3 % at each
- * pair, size and share of a rail. `test_bench_slow figures` has more of them.
+ * In simulated meshes of 4 and 8 nodes with 3 sizes, nothing was named in 20 of 20 healthy ones with a noise of up to
+ * 10 %, and what was slow was named in 20 of 20 at 86 % with a noise of 3 % at each pair, size and share of a rail.
+ * `test_bench_slow figures` has more of them.
  */
 #ifndef WF_BENCH_SLOW_H
 #define WF_BENCH_SLOW_H
