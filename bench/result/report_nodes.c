@@ -98,9 +98,11 @@ static json_t *all_of(json_t *const *lists, int nodes, bool joined)
     return all;
 }
 
-static bool counts(const struct bench_sample *sample, const struct bench_backend_ops *backend, enum bench_mode mode)
+static bool counts(const struct bench_result *result, const struct bench_sample *sample,
+                   const struct bench_backend_ops *backend, enum bench_mode mode)
 {
     return sample->backend == backend && sample->mode == mode && !bench_sample_counted(sample) &&
+           sample->pair.src_node < result->node_count && sample->pair.dst_node < result->node_count &&
            bench_sample_rate(sample) > 0;
 }
 
@@ -112,7 +114,7 @@ static bool gather(struct gathered *gathered, const struct bench_result *result,
     bool on_gpus = false;
 
     for (size_t i = 0; i < result->sample_count; i++)
-        if (counts(&result->samples[i], backend, mode)) {
+        if (counts(result, &result->samples[i], backend, mode)) {
             rails += (size_t)result->samples[i].rail_count;
             count++;
         }
@@ -133,7 +135,7 @@ static bool gather(struct gathered *gathered, const struct bench_result *result,
         return false;
     struct bench_carried *next = gathered->carried;
     for (size_t i = 0; i < result->sample_count; i++)
-        if (counts(&result->samples[i], backend, mode))
+        if (counts(result, &result->samples[i], backend, mode))
             next = add_sample(gathered, result, &result->samples[i], next);
     for (int i = 0; i < plan->size_count; i++)
         gathered->bytes[i] = (double)plan->sizes[i];
