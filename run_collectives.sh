@@ -142,7 +142,7 @@ analysis() {
       if (one && two) printf "%d processes, %s: %s takes %.3f ms, %s %.3f ms: %.2f times as long.\n", ranks, size(bytes),
         name, one, other, two, two / one }
     END {
-      printf "%d elements of results were verified, %d were wrong.\n", verified, wrong
+      printf "%.0f elements of results were verified, %.0f were wrong.\n", verified, wrong
       for (i = 1; i <= count; i++) for (r = 1; r <= rank_count; r++) peaks(names[i], all_ranks[r])
       for (i = 1; i <= count; i++) for (s = 1; s <= size_count; s++) growth(names[i], all_sizes[s])
       for (r = 1; r <= rank_count; r++) for (s = 1; s <= size_count; s++)

@@ -13,8 +13,9 @@
 #include "peers/program.h"
 
 #define SLICE_MS 50
-#define GRACE_MS 20000 /* for the other ranks to end by themselves after one has failed: they name it */
-#define BRIEF_MS 2000  /* the same where an MPI has failed: it ends them */
+#define SILENT_OPERATIONS 5 /* a line comes after warm-up, two iterations at least, and one that is verified */
+#define GRACE_MS 20000      /* for the other ranks to end by themselves after one has failed: they name it */
+#define BRIEF_MS 2000       /* the same where an MPI has failed: it ends them */
 #define EXIT_UNAVAILABLE 77
 
 /* Owner: coll_run(). */
@@ -73,7 +74,7 @@ static uint32_t look(struct crowd *crowd)
 static int attend(const struct coll_run *run, struct crowd *crowd, struct wf_status *status)
 {
     struct peer_program *all[COLL_RANKS_MAX];
-    int64_t silence_ns = (int64_t)(run->asked->timeout_s + 30) * 1000000000;
+    int64_t silence_ns = (int64_t)(SILENT_OPERATIONS * run->asked->timeout_s) * 1000000000;
     int64_t grace_ns = (run->backend->starter == COLL_BY_US ? GRACE_MS : BRIEF_MS) * (int64_t)1000000;
     int result = 0;
 
@@ -86,7 +87,7 @@ static int attend(const struct coll_run *run, struct crowd *crowd, struct wf_sta
         result = bench_interrupted(status);
         if (result == 0 && now_ns() - crowd->heard_ns > silence_ns)
             result = wf_fail(status, -ETIMEDOUT, "%s: nothing was heard for %llu s", run->backend->name,
-                             (unsigned long long)(run->asked->timeout_s + 30));
+                             (unsigned long long)(SILENT_OPERATIONS * run->asked->timeout_s));
         if (crowd->failed < COLL_RANKS_MAX && now_ns() - crowd->failed_ns > grace_ns)
             break;
     }
