@@ -289,7 +289,8 @@ static void any_order(void **state)
     uint64_t count = number ? strtoull(number, NULL, 10) : 1000;
     (void)state;
     for (uint64_t seed = 1; seed <= count; seed++) {
-        print_message(seed % 1000 == 0 ? "[          ] schedule %llu\n" : "", (unsigned long long)seed);
+        if (seed % 1000 == 0)
+            print_message("[          ] schedule %llu\n", (unsigned long long)seed);
         one_schedule(seed);
     }
 }
