@@ -28,7 +28,7 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
                       "start both nodes on this machine (weft peers and sweep: the default)"),
     [OPT_NODES] = ROW("nodes", 0, NEEDED, BENCH_MESH, NODES, "N",
                       "a mesh of N nodes, all started with the same options; with --local: start them all here"),
-    [OPT_RANK] = ROW("rank", 0, NEEDED, BENCH_MESH, NODES, "I", "with --nodes: which of them this is, from 0"),
+    [OPT_RANK] = ROW("rank", 0, NEEDED, BENCH_MESH, NODES, "N", "with --nodes: which of them this is, from 0"),
     [OPT_RENDEZVOUS] = ROW("rendezvous", 0, NEEDED, BENCH_MESH, NODES, "HOST:PORT",
                            "where all nodes meet: node0 listens there; or file:PATH in a folder that all share"),
     [OPT_KEEP] = ROW("keep", 0, NONE, BENCH_MESH | BENCH_PAIR, NODES, NULL,
