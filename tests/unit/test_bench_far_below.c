@@ -17,6 +17,7 @@ static const struct bench_plan plan = {.pair_count = 4};
 /* Two nodes with two rails each, of 100 Gbit/s. */
 struct world {
     struct bench_result result;
+    json_t *rail_totals[2], *fallbacks[2]; /* its lists */
     struct bench_sample sample;
     struct bench_set set;
     struct bench_way way;
@@ -37,6 +38,9 @@ static void make(struct world *world)
     world->result.plan = &plan;
     world->result.samples = &world->sample;
     world->result.sample_count = 1;
+    world->result.node_count = 2;
+    world->result.rail_totals = world->rail_totals;
+    world->result.fallbacks = world->fallbacks;
     for (int node = 0; node < 2; node++) {
         world->result.rail_totals[node] = json_pack("[o, o]", rail("eth0", 9000, 500), rail("eth1", 9000, 500));
         world->result.fallbacks[node] = json_array();
