@@ -62,7 +62,7 @@ static void print_node(const json_t *watch, int node, int columns, FILE *out)
 
 void bench_report_memory(const struct bench_result *result, int columns, FILE *out)
 {
-    for (int node = 0; node < 2; node++) {
+    for (int node = 0; node < result->node_count; node++) {
         const json_t *watch = json_object_get(result->host[node], "memory_watch");
         if (json_is_object(watch))
             print_node(watch, node, columns, out);

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# abi.sh BUILD [FOLDER]: writes what a program that was linked against the libraries of this build relies on: exported names,
-# and the layouts of the types of their headers, to libweft.abi and libweft_coll.abi. Without FOLDER: the baselines, in
-# tests/compat, which compat.abi compares with. Make them anew when the interface is changed on purpose, and say so in the commit. Needs a build with debug
-# information. The last line says what made it: other compilers and distributions describe the same types differently.
+# abi.sh BUILD [FOLDER]: writes what a program that was linked against the libraries of this build relies on: exported
+# names, and the layouts of the types of their headers, to libweft.abi and libweft_coll.abi. Without FOLDER: the
+# baselines, in tests/compat, which compat.abi compares with. Make them anew when the interface is changed on purpose, and
+# say so in the commit. Needs a build with debug information that names sources as they lie (ccache may change that). The
+# last line says what made it: other compilers and distributions describe the same types differently.
 set -u
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 root=${here%/tests/compat}
