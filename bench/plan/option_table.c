@@ -206,7 +206,7 @@ int bench_option_elsewhere(const char *option, enum bench_command command, struc
     /* Everything is shown by weft config, which is of no help to one who wants to measure. */
     if (commands != BENCH_CONFIG)
         commands &= ~(unsigned)BENCH_CONFIG;
-    if (!commands)
+    if (!commands || strcmp(option, "-") == 0) /* which has no letter, as many options have none */
         return 0;
     list_commands(commands, list, sizeof list);
     if (is_long || !full)
