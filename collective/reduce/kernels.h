@@ -24,6 +24,7 @@ extern const struct wf_kernels wf_kernels_plain, wf_kernels_avx2;
 
 /* `out` is either input or apart from both: no turn of the loop needs another one. */
 #ifdef __clang__
+#pragma clang diagnostic ignored "-Wpass-failed" /* it says so of builds that optimise little */
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
