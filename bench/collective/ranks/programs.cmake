@@ -24,6 +24,7 @@ function(weft_rank_program backend compiler source)
     DEPENDS ${folder}/${source} ${folder}/rank.h ${folder}/bandwidth.h ${objects} COMMAND_EXPAND_LISTS VERBATIM
     COMMENT "weft-coll-${backend}")
   add_custom_target(weft_coll_${backend} ALL DEPENDS ${program})
+  add_dependencies(weft_coll_${backend} weft_bench_collective_ranks weft_base) # which make does not know to make
 endfunction()
 
 weft_rank_program(openmpi "${WEFT_MPICC_OPENMPI}" mpi.c)
