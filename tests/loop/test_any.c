@@ -362,6 +362,35 @@ static void many_threads(void)
     end_all();
 }
 
+/* One receive at a time, while messages of one connection come: the next one may come just when the receive is posted
+ * for one that waits. */
+#define IN_ORDER LOOP_COUNT(100000, 5000)
+
+static void *send_numbered(void *arg)
+{
+    (void)arg;
+    for (uint64_t i = 0; i < (uint64_t)IN_ORDER; i++)
+        loop_done(loop_send(ends[0][0], &i, sizeof i, i % 7), 0, sizeof i);
+    return NULL;
+}
+
+static void keeps_the_order_of_a_connection(void)
+{
+    pthread_t sender;
+
+    loop_needs_kernel("threads of its own");
+    connect_all("workers=split");
+    LOOP_CHECK(pthread_create(&sender, NULL, send_numbered, NULL) == 0, "a thread");
+    for (uint64_t i = 0; i < (uint64_t)IN_ORDER; i++) {
+        uint64_t number = UINT64_MAX;
+        loop_done(receive(&number, sizeof number, 0, WEFT_ANY_TAG, 0), 0, sizeof number);
+        LOOP_CHECK(number == i, "message %llu came in the place of %llu", (unsigned long long)number,
+                   (unsigned long long)i);
+    }
+    pthread_join(sender, NULL);
+    end_all();
+}
+
 static void wrong_arguments(void)
 {
     struct weft_options both = {.flags = WEFT_ANY_TAG | WEFT_TAG_MASK}, stream = {.flags = WEFT_ON_STREAM};
@@ -397,6 +426,7 @@ int main(int argc, char **argv)
         LOOP_CASE(cancelled_on_the_way, 30),
         LOOP_CASE(the_peer_goes, 20),
         LOOP_CASE(many_threads, 60),
+        LOOP_CASE(keeps_the_order_of_a_connection, 60),
         LOOP_CASE(wrong_arguments, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

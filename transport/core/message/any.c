@@ -67,11 +67,20 @@ void wf_any_turn_over(struct weft_connection *connection)
 
 /* --- messages --- */
 
-static struct weft_request *posted_for(const struct weft_endpoint *endpoint, uint64_t tag)
+/* Is the receive for an older message, which waits on the same connection? It was posted a moment ago, then, and who
+ * has posted it is about to walk along the line. */
+static bool is_for_older(const struct wf_inbound *inbound, const struct weft_request *request)
+{
+    const struct wf_inbound *first =
+        wf_match_waiting(inbound->connection, request->tag, wf_match_mask(request->flags, request->tag_mask));
+    return first && first != inbound && wf_match_can_come(first);
+}
+
+static struct weft_request *posted_for(const struct weft_endpoint *endpoint, const struct wf_inbound *inbound)
 {
     WF_LIST_EACH (link, following, &endpoint->receives) {
         struct weft_request *request = request_of(link);
-        if (wf_match_takes(request, tag))
+        if (wf_match_takes(request, inbound->tag) && !is_for_older(inbound, request))
             return request;
     }
     return NULL;
@@ -86,7 +95,7 @@ struct weft_request *wf_any_take(const struct wf_inbound *inbound)
         return NULL;
     /* One hold of the lock for both: a receive that is posted in between must see the message, or be seen. */
     wf_lobby_lock(endpoint->lobby);
-    struct weft_request *outer = posted_for(endpoint, inbound->tag), *request = NULL;
+    struct weft_request *outer = posted_for(endpoint, inbound), *request = NULL;
     if (outer)
         request = wf_request_take_inner(desk->book, outer, &wf_receive_ops);
     if (request)

@@ -2,7 +2,8 @@
  * any.h: receives from any connection of an endpoint. They are requests of the context's lobby, in the order of
  * posting; a session that has a message for one carries it out as a request of its own (lobby.h).
  *
- *     a message in its turn, no receive of its connection for it:   the first receive of the endpoint takes it
+ *     a message in its turn, no receive of its connection for it:   the first receive of the endpoint takes it, unless
+ *                                                                   an older one that waits there is for that receive
  *     a receive is posted, and messages wait:                       it takes one of the connection whose turn it is
  *
  * The connections with messages that wait stand in a line of the endpoint. A connection joins it at its end when it
