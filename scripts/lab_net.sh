@@ -3,7 +3,8 @@
 # held to its rate by a token bucket at both ends; commands run in them.
 #
 # Nothing outlives this script, however it ends: the namespaces have no names, only this process and its children hold
-# them, and the children live in a pid namespace whose init dies with this process.
+# them, and the children live in a pid namespace whose init dies with this process. What is mounted inside is seen inside
+# only.
 set -u
 
 LAB_RAILS=${LAB_RAILS:-1gbit,1gbit,1gbit,1gbit}
@@ -267,13 +268,13 @@ enter() {
             unavailable "needs the program $name (Debian, Ubuntu: iproute2, util-linux; RHEL 9-likes: iproute-tc, util-linux)"
     done
     # Who may make a network is not always allowed to configure it.
-    local -a try=(--net --pid --fork ip link set lo up)
+    local -a try=(--net --pid --mount --fork ip link set lo up)
     if ! unshare "${try[@]}" 2>/dev/null; then
         as=(--user --map-root-user)
         must 'no network namespaces' unshare "${as[@]}" "${try[@]}"
     fi
     unset BASH_ENV
-    exec unshare "${as[@]}" --net --pid bash "$self" --in-node1 "$counters" "$@"
+    exec unshare "${as[@]}" --net --pid --mount bash "$self" --in-node1 "$counters" "$@"
 }
 
 # The init of the pid namespace: when it goes, the kernel ends all others. It goes with its parent, and at once should

@@ -81,6 +81,12 @@ paste -d, "$scratch/reported" "$scratch/counted" | awk -F, '
     $1 == $5 && $2 == $6 && near($3, $7) && near($4, $8) { rails++ }
     END { exit rails == 4 ? 0 : 1 }' || fail 'the rails of mesh.json and the counters of the interfaces disagree'
 
+# What a command in the lab mounts is seen in the lab only: other programs of the machine go on reading their /sys.
+mkdir "$scratch/covered" && touch "$scratch/covered/seen"
+run "$net" bash -c 'mount -t tmpfs none "$1" && ! [[ -e $1/seen ]]' mounts "$scratch/covered"
+expect_status 0 'a file system is mounted in the lab'
+[[ -e $scratch/covered/seen ]] || { fail 'what was mounted in the lab covers the folder outside' && umount "$scratch/covered"; }
+
 # end_early SIGNAL: in the middle of a message that would take minutes.
 end_early() {
     local mark=$LAB_MARK.$1 process tries
