@@ -10,6 +10,16 @@ static struct weft_group *group_of(struct wf_port *port)
     return (struct weft_group *)((char *)port - offsetof(struct weft_group, port));
 }
 
+/* The first one stays, but a cancelled transfer gives way: who cancels lives, and says why. */
+static void note_trouble(struct weft_group *group, uint32_t rank, int status, const char *text)
+{
+    if (group->status < 0 || (group->trouble != 0 && group->trouble != -ECANCELED))
+        return;
+    group->trouble = status;
+    group->trouble_rank = rank;
+    snprintf(group->trouble_text, sizeof group->trouble_text, "%s", text);
+}
+
 static void ended(struct weft_group *group, struct wf_coll_task *task, const struct weft_completion *completion)
 {
     struct wf_transfer *transfer = (struct wf_transfer *)task;
@@ -22,11 +32,8 @@ static void ended(struct weft_group *group, struct wf_coll_task *task, const str
                      "same count, type and root?",
                      group->members[transfer->rank].name, (unsigned long long)completion->bytes, group->rank,
                      (unsigned long long)transfer->bytes);
-    else if (status < 0 && group->status == 0 && group->trouble == 0) {
-        group->trouble = status;
-        group->trouble_rank = transfer->rank;
-        snprintf(group->trouble_text, sizeof group->trouble_text, "%s", completion->text);
-    }
+    else if (status < 0)
+        note_trouble(group, transfer->rank, status, completion->text);
     wf_op_transfer_ended(transfer, group->status < 0 ? group->status : status);
     wf_coll_collective_advance(group, op);
 }
@@ -57,11 +64,8 @@ static int posted(struct weft_group *group, struct wf_transfer *transfer, int re
         group->transfers++;
     else if (result == -EAGAIN)
         group->crowded = true;
-    else if (group->trouble == 0 && group->status == 0) {
-        group->trouble = result;
-        group->trouble_rank = transfer->rank;
-        snprintf(group->trouble_text, sizeof group->trouble_text, "%s", weft_last_error());
-    }
+    else
+        note_trouble(group, transfer->rank, result, weft_last_error());
     return result;
 }
 
@@ -101,10 +105,18 @@ void wf_coll_port_init(struct weft_group *group)
     group->port = (struct wf_port){post_send, post_receive, cancel};
 }
 
+/* A member cancels its transfers when it leaves, and when its group has failed. It says so (LEAVE, FAIL) on the
+ * connection of control, which is in no order with that of work: what it says, or the loss of its session, is waited
+ * for. */
+static bool reason_to_come(const struct weft_group *group, const struct wf_coll_member *member)
+{
+    return group->trouble == -ECANCELED && !member->left && member->session;
+}
+
 void wf_coll_judge_trouble(struct weft_group *group)
 {
     const struct wf_coll_member *member = &group->members[group->trouble_rank];
-    if (group->trouble == 0 || group->status < 0 || group->ending || group->taking)
+    if (group->trouble == 0 || group->status < 0 || group->ending || group->taking || reason_to_come(group, member))
         return;
     if (member->left)
         wf_coll_fail(group, -ESHUTDOWN, "%s has left the group before a collective was done", member->name);
