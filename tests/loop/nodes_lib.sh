@@ -13,7 +13,7 @@ fi
 . "$(dirname "$0")/loop_lib.sh"
 "$LOOP_TOOL" lo-up || skip "the loopback interface cannot be raised"
 
-patience=40 # seconds: what hangs is told from what is slow
+patience=120 # seconds: what hangs is told from what is slow
 
 # until_true WHAT COMMAND...: a condition that has to come.
 until_true() {

@@ -20,7 +20,7 @@ passed() { # WHAT
     pass_if "$1: $(tail -n 3 out)" grep -q ' 0 wrong of .* verified; .* measured: passed' out
 }
 
-patience=60
+patience=120
 until_true() { # WHAT COMMAND...
     local what=$1 end=$((SECONDS + patience))
     shift
