@@ -174,6 +174,7 @@ struct model_world {
     struct wf_sim_memory *devices; /* NULL: a schedule without */
     struct wf_sim_cards *cards;    /* NULL: payload reaches devices only through host memory */
     int card_rules;                /* streams that each of them ever leads to an inlet; 0: all */
+    bool leaves_cards;             /* by what cards and contexts were made to do, also in an earlier life */
     bool failing;                  /* some copies of devices fail */
     uint64_t buffers, vectors;     /* so far; and draws for vectors */
     struct model_node nodes[2];    /* 0 listens, 1 dials */
@@ -219,10 +220,10 @@ void model_devices_open(struct model_world *world);
 void model_devices_close(struct model_world *world);
 /* Do cards write to devices in this schedule? In a third of them, unless the channels are encrypted. */
 bool model_has_cards(const struct model_world *world);
-/* May an inlet be left, and its channels be lost? */
+/* May an inlet be left, and its channels be lost? By the draws of the life that made the card or the context. */
 bool model_may_leave_cards(const struct model_world *world);
 /* Of a context that was just made: in half of these an inlet that brings little is left soon. */
-void model_judge_cards(const struct model_world *world, struct weft_context *context);
+void model_judge_cards(struct model_world *world, struct weft_context *context);
 /* No copy that starts from now on fails. */
 void model_devices_mend(struct model_world *world);
 /* Memory of a user of `node`, on a device or not. `*view`: where the test sees it. */

@@ -322,6 +322,7 @@ static void live_again(struct model_world *world)
     again.devices = world->devices;
     again.cards = world->cards;
     again.card_rules = world->card_rules;
+    again.leaves_cards = world->leaves_cards;
     again.failing = world->failing;
     again.lives = world->lives + 1;
     again.quiet = world->quiet;

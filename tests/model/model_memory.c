@@ -35,6 +35,13 @@ static bool is_by_port(void *context, const char *interface)
     return model_bits(world, 7120 + last % 8) % 3 == 0;
 }
 
+/* May a card that is made now bring so little, or so wrongly, that its inlet is left? All rails are on "lo". */
+static bool may_bring_badly(struct model_world *world)
+{
+    bool in_host = model_bits(world, 7103) % 3 > 0 || model_bits(world, 7104) % 2; /* perhaps a whole pattern */
+    return in_host || is_wrong(world, "lo", 0) || is_wrong(world, "lo", 1);
+}
+
 /* Cards that write to devices: small inlets, and much that does not come as they would have it. */
 static void open_cards(struct model_world *world)
 {
@@ -52,23 +59,20 @@ static void open_cards(struct model_world *world)
                                            .context = world};
     world->cards = wf_sim_cards_create(world->sim, world->devices, &options);
     MODEL_CHECK(world->cards, 0);
-}
-
-static bool judges_cards(const struct model_world *world)
-{
-    return world->cards && model_bits(world, 7106) % 2 == 0;
+    world->leaves_cards = may_bring_badly(world);
 }
 
 bool model_may_leave_cards(const struct model_world *world)
 {
-    bool in_host = model_bits(world, 7103) % 3 > 0 || model_bits(world, 7104) % 2; /* perhaps a whole pattern */
-    return world->cards && (judges_cards(world) || in_host || world->faulty || world->failing);
+    return world->cards && (world->leaves_cards || world->failing);
 }
 
-void model_judge_cards(const struct model_world *world, struct weft_context *context)
+void model_judge_cards(struct model_world *world, struct weft_context *context)
 {
-    if (judges_cards(world))
-        context->cards.trial_bytes = 1 + model_bits(world, 7107) % 20000;
+    if (!world->cards || model_bits(world, 7106) % 2)
+        return;
+    context->cards.trial_bytes = 1 + model_bits(world, 7107) % 20000;
+    world->leaves_cards = true;
 }
 
 bool model_has_cards(const struct model_world *world)
