@@ -45,7 +45,7 @@ struct model_vector {
 
 struct model_send {
     uint32_t size;
-    uint64_t tag;
+    uint64_t tag, look;           /* look: its first bytes */
     void *memory;                 /* as the library knows it */
     uint8_t *data;                /* the same; ruined as soon as the request has completed */
     struct weft_request *request; /* NULL once collected */
@@ -287,6 +287,15 @@ bool model_all_ended(const struct model_world *world);
 void model_forget(struct model_world *world, int node);
 void model_judge(struct model_world *world); /* the reference's verdict on the whole */
 void model_free(struct model_world *world);
+
+/* --- model_alike.c: messages that nobody can tell from each other --- */
+bool model_alike(const struct model_send *one, const struct model_send *other);
+/* The first send of the lane that is like this one. */
+int model_first_alike(const struct model_lane *lane, int index);
+/* Have receives got this one, and all like it of which a receive must have the bytes? */
+bool model_is_got(const struct model_lane *lane, const struct model_send *send);
+/* Is any message lost, or has a send waited in vain? */
+void model_alike_judge(const struct model_world *world, const struct model_lane *lane, const struct model_anys *anys);
 
 /* --- model_match.c: the reference --- */
 bool model_fits(const struct model_receive *receive, uint64_t tag);

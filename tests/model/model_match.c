@@ -31,29 +31,35 @@ static bool took_part(const struct model_receive *receive)
     return !receive->cancelled || receive->status == 0 || receive->status == -EMSGSIZE;
 }
 
-/* Messages that went to receives from any connection: for the receives of the lane they are as if not sent. When they
- * went, the two orders do not say. So nobody knows of a receive that was too small whether it was so for one of them.
- */
-static void leave_out(const struct model_lane *lane, bool *taken)
+/* How many messages like each, by the first of them, went to receives from any connection: for the receives of the lane
+ * they are as if not sent. When they went, the two orders do not say. So nobody knows of a receive that was too small
+ * whether it was so for one of them. */
+static void count_gone(const struct model_lane *lane, int *gone)
 {
     for (int i = 0; i < lane->send_count; i++)
-        taken[i] = lane->sends[i].taken_by >= MODEL_TAKEN_BY_ANY;
+        gone[model_first_alike(lane, i)] += lane->sends[i].taken_by >= MODEL_TAKEN_BY_ANY;
 }
 
-/* The send that the receive meets. */
-static int partner_of(const struct model_lane *lane, int sends, const struct model_receive *receive, const bool *taken)
-{
-    for (int i = 0; i < sends; i++)
-        if (!taken[i] && lane->sends[i].posted && model_fits(receive, lane->sends[i].tag))
-            return i;
-    return NONE;
-}
-
-/* Did the receive get this message? Tiny ones may look alike. */
 static bool got_it(const struct model_lane *lane, const struct model_receive *receive, int index)
 {
-    const struct model_send *got = &lane->sends[receive->got], *send = &lane->sends[index];
-    return got == send || (send->size < 8 && got->size == send->size && got->tag == send->tag);
+    return receive->got >= 0 && model_alike(&lane->sends[receive->got], &lane->sends[index]);
+}
+
+/* The send that the receive meets: the first that it fits, of those that are left. Before the one that it has got may
+ * be such as went to receives from any connection: of some that are alike, it is as good to say these as others. */
+static int partner_of(const struct model_lane *lane, int sends, const struct model_receive *receive, bool *taken,
+                      int *gone)
+{
+    for (int i = 0; i < sends; i++) {
+        if (taken[i] || !lane->sends[i].posted || !model_fits(receive, lane->sends[i].tag))
+            continue;
+        int *went = &gone[model_first_alike(lane, i)];
+        if (got_it(lane, receive, i) || *went == 0)
+            return i;
+        *went -= 1;
+        taken[i] = true;
+    }
+    return NONE;
 }
 
 static void judge_receive(const struct model_lane *lane, const struct model_receive *receive, int index, int sends)
@@ -72,15 +78,15 @@ static void judge_receive(const struct model_lane *lane, const struct model_rece
 void model_match_judge(const struct model_lane *lane, const struct model_anys *anys)
 {
     bool taken[MODEL_MESSAGES + 1] = {false};
-    int sends = known_sends(lane);
+    int sends = known_sends(lane), gone[MODEL_MESSAGES + 1] = {0};
     if (anys->uncertain)
         return;
-    leave_out(lane, taken);
+    count_gone(lane, gone);
     for (int i = 0; i < lane->receive_count && took_part(&lane->receives[i]); i++) {
         const struct model_receive *receive = &lane->receives[i];
         if (!receive->posted || (receive->status == -EMSGSIZE && anys->count > 0))
             continue;
-        int index = partner_of(lane, sends, receive, taken);
+        int index = partner_of(lane, sends, receive, taken, gone);
         judge_receive(lane, receive, index, sends);
         if (index != NONE && lane->sends[index].size <= receive->capacity)
             taken[index] = true;

@@ -83,6 +83,7 @@ static void post_send(struct model_world *world, int connection, int side, uint3
     send->memory = model_memory_take(world, side, size + 1, &send->data);
     for (uint32_t at = 0; at < size; at++)
         send->data[at] = content(world, connection, side, index, at);
+    memcpy(&send->look, send->data, size < sizeof send->look ? size : sizeof send->look);
     send->sync = world->seed % 2 && bits_of(world, BITS_SYNC, connection, side, index) % 3 == 0;
     struct weft_options options = {
         .flags = send->sync ? WEFT_SYNC : 0, .queue = world->nodes[side].queue, .user_data = send};
@@ -204,21 +205,18 @@ void model_act(struct model_world *world)
 
 /* --- completions --- */
 
-/* The send whose bytes these are: not taken yet, of this tag and size. Tiny ones look alike: then one that was not
- * cancelled. */
+/* The send whose bytes these are: not taken yet, of this tag and size. Of some that are alike, the first. */
 int model_find_send(struct model_world *world, int connection, int side, const struct model_receive *receive,
                     uint64_t tag)
 {
     struct model_lane *lane = &world->lanes[connection][side];
-    int found = -1;
     for (int i = 0; i < lane->send_count; i++) {
         const struct model_send *send = &lane->sends[i];
         if (send->taken_by < 0 && send->tag == tag && send->size == receive->bytes &&
-            is_content(world, connection, side, i, receive->data, send->size) &&
-            (found < 0 || (lane->sends[found].cancelled && !send->cancelled)))
-            found = i;
+            is_content(world, connection, side, i, receive->data, send->size))
+            return i;
     }
-    return found;
+    return -1;
 }
 
 /* A message ends like this at both sides. */
@@ -272,7 +270,7 @@ static bool is_received(const struct model_world *world, const struct model_lane
     for (int i = 0; i < lane->receive_count; i++)
         if (lane->receives[i].request && atomic_load(&lane->receives[i].request->done))
             return true;
-    return send->taken_by >= 0;
+    return model_is_got(lane, send);
 }
 
 static void send_done(struct model_world *world, struct model_lane *lane, int side, struct model_send *send,
@@ -482,29 +480,6 @@ bool model_drain(struct model_world *world)
 
 /* --- the verdict --- */
 
-/* A send that waits for its receive has ended well: the receive has its bytes. */
-static void judge_sync(const struct model_lane *lane)
-{
-    for (int i = 0; i < lane->send_count; i++)
-        if (lane->sends[i].sync && lane->sends[i].posted && lane->sends[i].status == 0)
-            MODEL_CHECK(lane->sends[i].taken_by >= 0, i);
-}
-
-/* A message that nobody got was cancelled, or its receive was. One that was too small for it loses nothing. */
-static void judge_lost(const struct model_lane *lane, const struct model_anys *anys)
-{
-    int lost = 0, excused = 0;
-    for (int i = 0; i < anys->count; i++)
-        excused += anys->receives[i].status != 0 && anys->receives[i].status != -EMSGSIZE;
-    for (int i = 0; i < lane->send_count; i++)
-        if (lane->sends[i].taken_by < 0 && lane->sends[i].status == 0)
-            lost += 1;
-    for (int i = 0; i < lane->receive_count; i++)
-        if (lane->receives[i].status != 0 && lane->receives[i].status != -EMSGSIZE)
-            excused += 1;
-    MODEL_CHECK(lost <= excused, lost);
-}
-
 static void judge_late_touch(const struct model_lane *lane)
 {
     for (int i = 0; i < lane->receive_count; i++) {
@@ -519,10 +494,7 @@ void model_judge(struct model_world *world)
         for (int side = 0; side < 2; side++) {
             model_match_judge(&world->lanes[connection][side], &world->anys[1 - side]);
             model_match_judge_anys(&world->lanes[connection][side], &world->anys[1 - side], connection);
-            if (!world->lost && !world->abrupt)
-                judge_lost(&world->lanes[connection][side], &world->anys[1 - side]);
-            if (!world->lost)
-                judge_sync(&world->lanes[connection][side]);
+            model_alike_judge(world, &world->lanes[connection][side], &world->anys[1 - side]);
             judge_late_touch(&world->lanes[connection][side]);
         }
     model_any_judge(world);
