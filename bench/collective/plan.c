@@ -244,6 +244,21 @@ static int find_self(struct coll_plan *plan, struct wf_status *status)
     return 0;
 }
 
+/* One that nobody else has. */
+static int make_meeting(struct coll_plan *plan, struct wf_status *status)
+{
+    const char *folder = wf_environment_value("TMPDIR");
+    int length = snprintf(plan->meeting, sizeof plan->meeting, "%s/weft-collective.XXXXXX", folder ? folder : "/tmp");
+
+    if (length >= (int)sizeof plan->meeting)
+        return wf_fail(status, -ENAMETOOLONG, "TMPDIR %.40s...: the name is too long", folder);
+    if (!mkdtemp(plan->meeting))
+        return wf_fail(status, -errno, "%s: %s: name a folder by --meeting, or another by TMPDIR", plan->meeting,
+                       wf_strerror(errno));
+    plan->made_meeting = true;
+    return 0;
+}
+
 static int find_meeting(struct coll_plan *plan, struct wf_status *status)
 {
     const char *said = plan->options->collective.meeting;
@@ -256,11 +271,7 @@ static int find_meeting(struct coll_plan *plan, struct wf_status *status)
         bench_copy_text(plan->meeting, sizeof plan->meeting, said);
         return bench_make_folder(said, status);
     }
-    bench_copy_text(plan->meeting, sizeof plan->meeting, "/tmp/weft-collective.XXXXXX");
-    if (!mkdtemp(plan->meeting))
-        return wf_fail(status, -errno, "%s: %s: name a folder by --meeting", plan->meeting, wf_strerror(errno));
-    plan->made_meeting = true;
-    return 0;
+    return make_meeting(plan, status);
 }
 
 int coll_plan_init(struct coll_plan *plan, const struct bench_options *options, struct wf_status *status)

@@ -91,7 +91,7 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
     [OPT_COLL_RSH] = ROW("rsh", 0, NEEDED, COLL, NODES, "PROGRAM",
                          "what starts a command on a host: PROGRAM HOST COMMAND (default: ssh)"),
     [OPT_COLL_MEETING] = ROW("meeting", 0, NEEDED, COLL, NODES, "DIR",
-                             "a folder that all ranks share, in which they meet (default: one in /tmp)"),
+                             "a folder that all ranks share, in which they meet (default: one in TMPDIR, or /tmp)"),
     [OPT_COLL_SELF_TEST] = ROW("self-test", 0, NONE, COLL, WHAT, NULL,
                                "instead: whether each backend works here, with every operation; takes seconds"),
     [OPT_COLL_PROFILE] = ROW("profile", 0, NEEDED, COLL, OUTPUT, "DIR",

@@ -107,6 +107,17 @@ wait "${found[@]}"
 pass_if "rank 0 has the table: $(cat found.0)" grep -q '^# weft, as installed, 3 ranks$' found.0
 pass_if "and the others nothing: $(cat found.1 found.2)" [ "$(cat found.1 found.2 | wc -c)" -eq 0 ]
 
+# ---- the meeting is where temporary files are to be
+mkdir temporary
+TMPDIR=$work/temporary weft collective $quick --size 1K --json here.json
+pass_if "with TMPDIR: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "they meet there: $(jq -c '.runs[0].command' here.json)" json here.json \
+    '.runs[0].command | contains("'"$work"'/temporary/weft-collective.")'
+pass_if "and leave nothing: $(ls temporary)" [ -z "$(ls temporary)" ]
+TMPDIR=$work/nowhere weft collective $quick --size 1K
+pass_if "TMPDIR is not there: status $status" [ "$status" -eq 1 ]
+pass_if "it is named: $(cat err)" grep -q 'nowhere/weft-collective.*name a folder by --meeting' err
+
 # ---- wrong usage
 usage() { # WORDS OPTION...
     local words=$1
