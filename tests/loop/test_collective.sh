@@ -79,6 +79,11 @@ pass_if "no bfloat16: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "it is n/a, with its reason" json gloo.json 'any(.not_available[]; .what == "gloo") or
     all(.samples[] | select(.backend == "gloo"); .not_available == "Gloo has no bfloat16")'
 
+weft collective $quick --backend weft,gloo --op all --size 4 --json little.json
+pass_if "less than an element for each rank: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "it is n/a, with its reason" json little.json 'any(.not_available[]; .what == "gloo") or
+    all(.samples[] | select(.backend == "gloo" and .op == "all_gather"); .not_available | test("an element of each rank"))'
+
 # ---- a rank that dies is named, and the status is 1
 "$WEFT" collective --op all_reduce --size 1M --duration 60 --processes 3 --json dead.json --quiet \
     --meeting "$work/meeting" >out 2>err </dev/null &

@@ -300,6 +300,8 @@ const char *gloo_lacks(const rank_call *call)
         return "Gloo has no bfloat16";
     if (rank_op_reduces(call->op) && call->redop == RANK_AVG)
         return "Gloo has no average";
+    if (call->op == BENCH_ALL_GATHER && call->count == 0)
+        return "Gloo's all-gather needs an element of each rank";
     if (call->op == BENCH_REDUCE_SCATTER && !call->in_place)
         return "Gloo's reduce-scatter (halving and doubling) works in place only";
     if (is_bound(*call) && !call->in_place)
