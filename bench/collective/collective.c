@@ -85,10 +85,10 @@ static void fit(struct measurement *measurement, uint32_t ranks, struct rank_ask
 static json_t *run_to_json(const struct coll_run *run, const struct coll_outcome *outcome, json_t *facts, int round,
                            const struct wf_status *status)
 {
-    return json_pack("{s:s, s:s, s:I, s:i, s:o, s:o, s:o}", "backend", run->backend->name, "way", run->way->name,
+    return json_pack("{s:s, s:s, s:I, s:i, s:o, s:o, s:o, s:b}", "backend", run->backend->name, "way", run->way->name,
                      "ranks", (json_int_t)run->ranks, "round", round, "command", bench_heard_string(outcome->command),
                      "facts", facts ? json_incref(facts) : json_null(), "error",
-                     status->code ? bench_heard_string(status->text) : json_null());
+                     status->code ? bench_heard_string(status->text) : json_null(), "ended_by_force", outcome->forced);
 }
 
 static void say_failure(struct measurement *measurement, const struct coll_run *run, const struct coll_outcome *outcome,
@@ -98,6 +98,7 @@ static void say_failure(struct measurement *measurement, const struct coll_run *
         add_reason(measurement->found.absent, status->text, "%s among %u ranks", run->backend->name, run->ranks);
         return;
     }
+    add_reason(measurement->found.failed, status->text, "%s among %u ranks", run->backend->name, run->ranks);
     measurement->found.failures++;
     bench_progress_wipe(&measurement->progress);
     fprintf(stderr, "weft: %s\n", outcome->said[0] ? outcome->said : status->text);
@@ -105,6 +106,15 @@ static void say_failure(struct measurement *measurement, const struct coll_run *
         bench_copy_text(measurement->end.error, sizeof measurement->end.error, status->text);
         measurement->end.error_code = status->code;
     }
+}
+
+/* What was measured counts. */
+static void say_forced(struct measurement *measurement, const struct coll_run *run)
+{
+    bench_progress_wipe(&measurement->progress);
+    fprintf(stderr,
+            "weft: %s (%s), %u ranks: all is measured, but it had not ended %d s later, and was ended by force\n",
+            run->backend->name, run->way->name, run->ranks, COLL_END_S);
 }
 
 /* The table comes once all rounds are over. */
@@ -141,6 +151,8 @@ static int run_once(struct measurement *measurement, struct coll_run *run, int r
     json_array_append_new(measurement->found.runs, run_to_json(run, &outcome, facts, round, &status));
     if (result)
         say_failure(measurement, run, &outcome, &status);
+    else if (outcome.forced)
+        say_forced(measurement, run);
     show(measurement, run, facts, round);
     json_decref(facts);
     coll_outcome_fini(&outcome);

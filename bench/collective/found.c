@@ -10,8 +10,11 @@
 
 int coll_found_init(struct coll_found *found, struct wf_status *status)
 {
-    *found = (struct coll_found){.runs = json_array(), .absent = json_array(), .skipped = json_array()};
-    return found->runs && found->absent && found->skipped ? 0 : wf_fail(status, -ENOMEM, "no memory for results");
+    *found = (struct coll_found){
+        .runs = json_array(), .absent = json_array(), .failed = json_array(), .skipped = json_array()};
+    return found->runs && found->absent && found->failed && found->skipped
+               ? 0
+               : wf_fail(status, -ENOMEM, "no memory for results");
 }
 
 void coll_found_fini(struct coll_found *found)
@@ -21,6 +24,7 @@ void coll_found_fini(struct coll_found *found)
     free(found->samples);
     json_decref(found->runs);
     json_decref(found->absent);
+    json_decref(found->failed);
     json_decref(found->skipped);
     memset(found, 0, sizeof *found);
 }
@@ -123,6 +127,7 @@ int coll_found_read(struct coll_found *found, const struct coll_run *run, const 
         json_t *line = json_loadb(text, length, 0, NULL);
         good = !line                            ? length == 0 || text[0] != '{'
                : json_object_get(line, "facts") ? !*facts && take_facts(line, facts, ranks)
+               : json_object_get(line, "done")  ? *facts != NULL
                                                 : *facts && take_sample(found, run, *ranks, line);
         if (!good)
             wf_fail(status, -EPROTO, "%s said '%.*s', which is not understood", run->backend->name,

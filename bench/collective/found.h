@@ -33,6 +33,7 @@ struct coll_found {
     size_t count, room;
     json_t *runs;    /* of what was started: backend, way, ranks, command, facts, error */
     json_t *absent;  /* backends that could not be had, and why */
+    json_t *failed;  /* backends of which a run has failed, and why the first has */
     json_t *skipped; /* sizes that were left out, and why */
     int failures;
 };

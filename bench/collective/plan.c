@@ -281,6 +281,7 @@ int coll_plan_init(struct coll_plan *plan, const struct bench_options *options, 
     plan->best = options->collective.best;
     int result = coll_plan_asked(&plan->asked, options, status);
     plan->rounds = (int)wf_config_number(options->config, WF_SET_ROUNDS);
+    plan->limit_s = options->collective.self_test ? plan->asked.timeout_s : 0; /* all of it, as long as one operation */
     if (result == 0)
         result = read_words(plan, status);
     if (result == 0 && plan->found && (plan->rounds > 1 || plan->best))

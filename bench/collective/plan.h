@@ -49,6 +49,7 @@ struct coll_plan {
     bool found; /* a launcher has started this process as one of the ranks */
     bool best;
     int rounds;
+    uint64_t limit_s;       /* for what is measured in a run; 0: as long as something is heard */
     char hosts[COLL_NAMES]; /* with '\0' between them */
     uint32_t host_count;    /* 0: this machine */
     const char *rsh;

@@ -22,9 +22,9 @@
 struct crowd {
     struct peer_program programs[COLL_RANKS_MAX];
     struct peer_command commands[COLL_RANKS_MAX];
-    uint32_t count;  /* started */
-    uint32_t failed; /* the first that did; `count`: none */
-    int64_t heard_ns, failed_ns;
+    uint32_t count;                                 /* started */
+    uint32_t failed;                                /* the first that did; `count`: none */
+    int64_t begun_ns, heard_ns, failed_ns, done_ns; /* done_ns: 0 until all is measured */
     size_t heard_bytes;
 };
 
@@ -70,26 +70,61 @@ static uint32_t look(struct crowd *crowd)
     return left;
 }
 
-/* Until all have ended; ends them where they do not. */
-static int attend(const struct coll_run *run, struct crowd *crowd, struct wf_status *status)
+/* Has one of them said that all is measured? */
+static bool is_done(const struct crowd *crowd)
+{
+    size_t length = strlen(RANK_DONE);
+
+    for (uint32_t i = 0; i < crowd->count; i++) {
+        const struct peer_program *program = &crowd->programs[i];
+        if (program->used >= length && strcmp(program->text + program->used - length, RANK_DONE) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether they have taken too long, with silence or with everything. */
+static int judge_time(const struct coll_plan *plan, const struct coll_run *run, const struct crowd *crowd,
+                      struct wf_status *status)
+{
+    const char *name = run->backend->name;
+    uint64_t silence_s = SILENT_OPERATIONS * run->asked->timeout_s;
+
+    if (plan->limit_s && now_ns() - crowd->begun_ns > (int64_t)plan->limit_s * 1000000000)
+        return wf_fail(
+            status, -ETIMEDOUT,
+            "%s: not all was measured within %llu s: try it alone (--backend %s), leave it out of --backend, "
+            "or raise --timeout",
+            name, (unsigned long long)plan->limit_s, name);
+    if (now_ns() - crowd->heard_ns > (int64_t)silence_s * 1000000000)
+        return wf_fail(status, -ETIMEDOUT,
+                       "%s: nothing was heard for %llu s: leave it out of --backend, or raise --timeout", name,
+                       (unsigned long long)silence_s);
+    return 0;
+}
+
+/* Until all have ended, or have had the time for it. */
+static int attend(const struct coll_plan *plan, const struct coll_run *run, struct crowd *crowd,
+                  struct coll_outcome *outcome, struct wf_status *status)
 {
     struct peer_program *all[COLL_RANKS_MAX];
-    int64_t silence_ns = (int64_t)(SILENT_OPERATIONS * run->asked->timeout_s) * 1000000000;
     int64_t grace_ns = (run->backend->starter == COLL_BY_US ? GRACE_MS : BRIEF_MS) * (int64_t)1000000;
     int result = 0;
 
     for (uint32_t i = 0; i < crowd->count; i++)
         all[i] = &crowd->programs[i];
     crowd->failed = COLL_RANKS_MAX;
-    crowd->heard_ns = now_ns();
-    while (look(crowd) > 0 && result == 0) {
+    crowd->begun_ns = crowd->heard_ns = now_ns();
+    while (look(crowd) > 0 && result == 0 && !outcome->forced) {
         peer_program_pump(all, (int)crowd->count, SLICE_MS);
         result = bench_interrupted(status);
-        if (result == 0 && now_ns() - crowd->heard_ns > silence_ns)
-            result = wf_fail(status, -ETIMEDOUT, "%s: nothing was heard for %llu s", run->backend->name,
-                             (unsigned long long)(SILENT_OPERATIONS * run->asked->timeout_s));
+        if (!crowd->done_ns && is_done(crowd))
+            crowd->done_ns = now_ns();
+        if (result == 0 && !crowd->done_ns)
+            result = judge_time(plan, run, crowd, status);
         if (crowd->failed < COLL_RANKS_MAX && now_ns() - crowd->failed_ns > grace_ns)
             break;
+        outcome->forced = crowd->done_ns && now_ns() - crowd->done_ns > COLL_END_S * INT64_C(1000000000);
     }
     return result;
 }
@@ -182,7 +217,7 @@ int coll_run(const struct coll_plan *plan, const struct coll_run *run, struct co
         result = start(plan, run, crowd, status);
     peer_command_text(&crowd->commands[0], outcome->command, sizeof outcome->command);
     if (result == 0)
-        result = attend(run, crowd, status);
+        result = attend(plan, run, crowd, outcome, status);
     end_all(crowd);
     if (result == 0)
         result = judge(run, crowd, outcome, status);

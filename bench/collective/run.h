@@ -11,10 +11,13 @@ struct coll_outcome {
     char *text;         /* JSON lines, "" without; owned */
     char command[2048]; /* of the first rank, as one would type it; cut */
     char said[4096];    /* what went wrong, a line for each rank that has said something; "": nothing */
+    bool forced;        /* all was measured, and then it did not end by itself */
 };
 
-/* -ECHILD: a rank has failed, -ETIMEDOUT nothing was heard for long, -EINTR, -EOPNOTSUPP: it says that something is not
- * available here. `outcome` can be given to fini() whatever the result. */
+#define COLL_END_S 10 /* for a backend to end by itself once all is measured */
+
+/* -ECHILD: a rank has failed, -ETIMEDOUT nothing was heard for long, or not all in plan->limit_s, -EINTR, -EOPNOTSUPP:
+ * it says that something is not available here. `outcome` can be given to fini() whatever the result. */
 int coll_run(const struct coll_plan *plan, const struct coll_run *run, struct coll_outcome *outcome,
              struct wf_status *status);
 void coll_outcome_fini(struct coll_outcome *outcome);

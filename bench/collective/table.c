@@ -242,4 +242,5 @@ void coll_table_self_test(FILE *out, const struct coll_plan *plan, const struct 
             fputc('\n', out);
     }
     put_reasons(out, found->absent, "n/a");
+    put_reasons(out, found->failed, "FAILED");
 }

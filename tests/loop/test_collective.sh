@@ -84,6 +84,42 @@ pass_if "less than an element for each rank: status $status: $(cat err)" [ "$sta
 pass_if "it is n/a, with its reason" json little.json 'any(.not_available[]; .what == "gloo") or
     all(.samples[] | select(.backend == "gloo" and .op == "all_gather"); .not_available | test("an element of each rank"))'
 
+# ---- a backend that hangs ends within its time, and the others go on
+# A program of that name beside a copy of weft, which the ranks of the backend are.
+mkdir beside
+cp "$WEFT" beside/weft
+pretend() { # LINE...: what the ranks of Gloo do
+    printf '%s\n' '#!/bin/sh' "$@" >beside/weft-coll-gloo
+    chmod +x beside/weft-coll-gloo
+}
+facts='{"schema": "weft.rank/1", "backend": "gloo", "ranks": 2, "facts": {"library": "none"}}'
+sample='{"op": "all_reduce", "size_bytes": 1024, "count": 256, "type": "float32", "redop": "sum", "in_place": true,
+ "iters": 2, "mean_us": 1, "min_us": 1, "p50_us": 1, "max_us": 1, "cpu_s": 0, "wrong": 0, "checked": 512}'
+say_all='[ "$RANK" -eq 0 ] && echo '"'$facts'"' && echo '"'$(tr -d '\n' <<<"$sample")'"
+
+pretend "$say_all" 'exec sleep 1000'
+WEFT=$work/beside/weft weft collective --self-test --backend gloo,weft --timeout 2 --json hung.json
+pass_if "a backend that hangs: status $status: $(cat err)" [ "$status" -eq 1 ]
+pass_if "it is named, with what to do: $(cat err)" \
+    grep -q 'gloo: not all was measured within 2 s: try it alone (--backend gloo), leave it out' err
+pass_if "here, too: $(cat out)" grep -q '^# FAILED: gloo among 2 ranks: gloo: not all was measured' out
+pass_if "what it had measured: $(cat out)" grep -qx 'gloo     1 operations right' out
+pass_if "the next one has its turn: $(jq -c .runs hung.json)" json hung.json '[.runs[].backend] == ["gloo", "weft"]'
+pretend 'while echo; do sleep 0.1; done'
+WEFT=$work/beside/weft weft collective --self-test --backend gloo,weft --timeout 2
+pass_if "one that talks without end: status $status: $(cat err)" [ "$status" -eq 1 ]
+pass_if "ends all the same: $(cat err)" grep -q 'gloo: not all was measured within 2 s' err
+
+pretend "$say_all" 'echo '"'"'{"done": true}'"'" 'exec sleep 1000'
+WEFT=$work/beside/weft weft collective --op all_reduce --size 1K --place in --backend gloo,weft --json forced.json
+pass_if "one that does not end once all is measured: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "it is said: $(cat err)" grep -q '^weft: gloo (ring), 2 ranks: all is measured, but it had not ended 10 s later' err
+pass_if "what it has measured counts: $(jq -c '[.samples[].backend], .runs' forced.json)" json forced.json \
+    '([.samples[].backend] | sort) == ["gloo", "weft"] and [.runs[].ended_by_force] == [true, false]'
+asleep=$(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$work" -execdir cat comm \; 2>/dev/null | grep -cx sleep)
+pass_if "none of its ranks is left" [ "$asleep" -eq 0 ]
+nothing_left || fail "something is left of a backend that hangs"
+
 # ---- a rank that dies is named, and the status is 1
 "$WEFT" collective --op all_reduce --size 1M --duration 60 --processes 3 --json dead.json --quiet \
     --meeting "$work/meeting" >out 2>err </dev/null &

@@ -35,5 +35,6 @@ struct rank_sample {
 void rank_say_facts(const struct rank_world *world);
 void rank_say_sample(const struct rank_sample *sample);
 void rank_say_lack(const struct rank_call *call, uint64_t bytes, const char *why);
+void rank_say_done(void);
 
 #endif

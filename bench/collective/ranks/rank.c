@@ -91,6 +91,8 @@ int rank_run(const struct rank_backend *backend, const struct rank_asked *asked)
         rank_say_facts(&world);
     if (result == 0)
         result = rank_measure(&world, &status);
+    if (result == 0 && world.rank == 0)
+        rank_say_done();
     if (result)
         fprintf(stderr, "%s: rank %u: %s\n", backend->name, world.rank, status.text);
     if (result == 0 || result == -EOPNOTSUPP) /* else others may still use what would be freed */

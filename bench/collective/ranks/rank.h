@@ -6,7 +6,7 @@
  *     a program = rank_main() + one struct rank_backend
  *
  * It writes JSON lines to the standard output of rank 0: what the backend says of itself ("facts"), then for each
- * operation, size and place either a sample or why there is none.
+ * operation, size and place either a sample or why there is none, and at last RANK_DONE.
  */
 #ifndef WF_BENCH_RANK_H
 #define WF_BENCH_RANK_H
@@ -23,6 +23,7 @@ extern "C" {
 #endif
 
 #define RANK_OPS 6
+#define RANK_DONE "{\"done\": true}\n" /* all is measured, and the backend is about to be closed */
 #define RANK_SIZES_MAX 64
 #define RANK_WITH_MAX 16
 

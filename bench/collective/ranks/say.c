@@ -36,3 +36,9 @@ void rank_say_lack(const struct rank_call *call, uint64_t bytes, const char *why
     printf(", \"lacks\": \"%s\"}\n", why);
     fflush(stdout);
 }
+
+void rank_say_done(void)
+{
+    printf(RANK_DONE);
+    fflush(stdout);
+}
