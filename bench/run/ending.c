@@ -139,10 +139,13 @@ static void find_cut(const struct bench_ending *ending, int code, bool theirs, i
 {
     int here = ending->result->node;
     const struct bench_team *team = ending->link ? ending->link->team : NULL;
+    const struct bench_child *dead = bench_child_failed(ending->child);
     int culprit = team ? bench_team_culprit(team) : 1 - here;
 
     if (team && ending->link->processes > 1 && culprit >= 0)
         culprit /= ending->link->processes;
+    if (code == -ECHILD && !team && dead) /* before all have met */
+        culprit = dead->node / (int)wf_config_number(ending->result->options->config, WF_SET_PROCESSES);
     bool gone = code == -ECHILD ||
                 (team ? culprit >= 0 : ending->link != NULL && weft_peer_status(ending->link->peer, NULL) != 0);
     bool lost = gone && !theirs && !signal;
@@ -153,11 +156,14 @@ static void find_cut(const struct bench_ending *ending, int code, bool theirs, i
     cut->code = code;
 }
 
-/* Has node1 of --local ended by itself, with a status? Then it has said why, unless it could not even be started. */
+/* Has a node of --local ended by itself, with a status? Then it has said why, unless it could not even be started. Of
+ * many, before all have met, it is said here, too, which one that was. */
 static bool child_has_spoken(const struct bench_ending *ending, int code)
 {
     const struct bench_child *child = bench_child_failed(ending->child);
 
+    if (ending->result->options->nodes && !ending->link)
+        return false;
     if (!child)
         child = ending->child;
     return code == -ECHILD && child->ended && WIFEXITED(child->wait_status) &&

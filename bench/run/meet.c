@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "bench/nodes/key_check.h"
 #include "invite.h"
+#include "vigil.h"
 
 static int look_after_child(void *context, struct wf_status *status)
 {
@@ -84,6 +85,28 @@ static int start_all(struct bench_meeting *meeting, char *place, size_t room, st
     return bench_child_start(meeting->child, meeting->options, port, status);
 }
 
+/* Nothing wakes this thread before all have come, or the time is over: of --local, another one looks after them. */
+static int join_team(struct bench_meeting *meeting, const struct weft_group_options *who, struct bench_team **team,
+                     struct wf_status *status)
+{
+    bool local = meeting->options->place == BENCH_PLACE_LOCAL;
+    struct bench_vigil vigil;
+
+    bench_ending_set_alone(meeting->ending, true);
+    bench_progress_begin(meeting->progress, "waiting for all nodes", meeting->link->connect_timeout_ms * WF_NS_PER_MS);
+    int64_t start = wf_clock_now(&wf_clock_monotonic);
+    int result = local ? bench_vigil_start(&vigil, meeting->ending, status) : 0;
+    if (result == 0) {
+        result = bench_team_join(meeting->link, who, team, status);
+        if (local)
+            bench_vigil_stop(&vigil);
+    }
+    meeting->link->footprint.session_ns = wf_clock_now(&wf_clock_monotonic) - start;
+    bench_progress_wipe(meeting->progress);
+    bench_ending_set_alone(meeting->ending, false);
+    return result;
+}
+
 int bench_meet_team(struct bench_meeting *meeting, struct bench_team **team, struct wf_status *status)
 {
     const struct bench_options *options = meeting->options;
@@ -103,13 +126,7 @@ int bench_meet_team(struct bench_meeting *meeting, struct bench_team **team, str
     if (result)
         return result;
     meeting->link->gave_way = options->gave_way;
-    bench_ending_set_alone(meeting->ending, true);
-    bench_progress_begin(meeting->progress, "waiting for all nodes", meeting->link->connect_timeout_ms * WF_NS_PER_MS);
-    int64_t start = wf_clock_now(&wf_clock_monotonic);
-    result = bench_team_join(meeting->link, &who, team, status);
-    meeting->link->footprint.session_ns = wf_clock_now(&wf_clock_monotonic) - start;
-    bench_progress_wipe(meeting->progress);
-    bench_ending_set_alone(meeting->ending, false);
+    result = join_team(meeting, &who, team, status);
     if (result == 0)
         meeting->prepared = true;
     return result;
