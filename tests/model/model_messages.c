@@ -450,8 +450,11 @@ void model_forget(struct model_world *world, int node)
     model_any_forget(world, node);
     for (int connection = 0; connection < world->connection_count; connection++) {
         struct model_lane *out = &world->lanes[connection][node], *in = &world->lanes[connection][1 - node];
-        for (int i = 0; i < out->send_count; i++)
+        for (int i = 0; i < out->send_count; i++) {
+            if (out->sends[i].request) /* nobody knows how a cancel has ended */
+                out->sends[i].status = -ESHUTDOWN;
             out->sends[i].request = NULL;
+        }
         for (int i = 0; i < in->receive_count; i++) {
             in->receives[i].request = NULL;
             if (in->receives[i].got < 0)
