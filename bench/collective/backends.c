@@ -44,11 +44,12 @@ static const struct coll_way gloo_ways[] = {
 #define WAYS(list) list, (int)(sizeof list / sizeof list[0])
 
 static const struct coll_backend all[COLL_BACKENDS] = {
-    {"weft", NULL, NULL, COLL_BY_US, WAYS(weft_ways)},
-    {"nccl", NULL, NULL, COLL_BY_NOTHING, WAYS(weft_ways)},
-    {"openmpi", "weft-coll-openmpi", "libopenmpi-dev", COLL_BY_OPENMPI, WAYS(openmpi_ways)},
-    {"mpich", "weft-coll-mpich", "libmpich-dev", COLL_BY_MPICH, WAYS(mpich_ways)},
-    {"gloo", "weft-coll-gloo", "libgloo-dev and a C++ compiler", COLL_BY_US, WAYS(gloo_ways)},
+    {"weft", NULL, NULL, COLL_BY_US, WAYS(weft_ways), NULL},
+    {"nccl", NULL, NULL, COLL_BY_NOTHING, WAYS(weft_ways), NULL},
+    {"openmpi", "weft-coll-openmpi", "libopenmpi-dev", COLL_BY_OPENMPI, WAYS(openmpi_ways), NULL},
+    {"mpich", "weft-coll-mpich", "libmpich-dev", COLL_BY_MPICH, WAYS(mpich_ways), NULL},
+    {"gloo", "weft-coll-gloo", "libgloo-dev and a C++ compiler", COLL_BY_US, WAYS(gloo_ways),
+     "Gloo copies through host memory and few streams: is NCCL or Weft meant?"},
 };
 
 const struct coll_backend *coll_backend_find(const char *name)

@@ -34,6 +34,7 @@ struct coll_backend {
     enum coll_starter starter;
     const struct coll_way *ways; /* the first one is that without --best */
     int way_count;
+    const char *slow; /* what to know where it is far below what the rails allow; NULL: nothing of its own */
 };
 
 const struct coll_backend *coll_backend_find(const char *name);

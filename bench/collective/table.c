@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bench/words/columns.h"
+#include "far_below.h"
 
 /* --- one run --- */
 
@@ -205,6 +206,21 @@ static void put_peak(FILE *out, const struct coll_found *found)
                 rank_op_name(best->op), best->size, best->ranks);
 }
 
+/* Once for each backend and number of ranks. */
+static void put_far_below(FILE *out, const struct coll_plan *plan, const struct coll_found *found)
+{
+    char text[512];
+
+    for (int i = 0; i < plan->backend_count; i++)
+        for (int count = 0; count < plan->count_count; count++) {
+            uint32_t ranks = plan->counts[count];
+            if (!ranks && found->count) /* found ones: all runs are among as many */
+                ranks = found->samples[0].ranks;
+            if (coll_far_below(found, plan->backends[i], ranks, text, sizeof text)[0])
+                fprintf(out, "# %s\n", text);
+        }
+}
+
 void coll_table_end(FILE *out, const struct coll_plan *plan, const struct coll_found *found)
 {
     uint64_t wrong = coll_found_wrong(found);
@@ -218,6 +234,7 @@ void coll_table_end(FILE *out, const struct coll_plan *plan, const struct coll_f
     if (plan->asked.check)
         fprintf(out, "# Out of bounds values: %" PRIu64 " %s\n", wrong, wrong ? "FAILED" : "OK");
     put_peak(out, found);
+    put_far_below(out, plan, found);
 }
 
 void coll_table_self_test(FILE *out, const struct coll_plan *plan, const struct coll_found *found)

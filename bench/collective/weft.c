@@ -1,6 +1,7 @@
 /* Weft as a backend of ranks/rank.h: libweft_coll. Also what a process is that was started as one of its ranks. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/nodes/link.h"
@@ -8,6 +9,7 @@
 #include "plan.h"
 
 #define MEET_MS 60000
+#define GB_PER_MBIT (1e6 / 8 / 1e9)
 
 /* Of this process, which is one rank and then ends. */
 static struct {
@@ -16,6 +18,7 @@ static struct {
     struct weft_context *context;
     struct weft_group *group;
     int timeout_ms;
+    double line; /* GB/s that the rails of this host allow each of its ranks; negative: not known */
 } own;
 
 /* "RANK/SIZE/FILE"; or "found", or "found/FILE" */
@@ -33,6 +36,48 @@ static int read_member(const char *text, struct weft_group_options *options, cha
     snprintf(rendezvous, PATH_MAX, "file:%s", text + used);
     options->rendezvous = rendezvous;
     return 0;
+}
+
+static int weft_gather(const double *numbers, int count, double *all, struct wf_status *status)
+{
+    struct weft_error err = {0};
+    int result = weft_group_all_gather(own.group, numbers, all, (uint64_t)count, WEFT_FLOAT64, own.timeout_ms, &err);
+
+    return result ? bench_weft_failed(status, &err, NULL) : 0;
+}
+
+/* Of all rails; negative: of one it is not known. */
+static double rails_allow(void)
+{
+    struct weft_rail_info rails[BENCH_RAILS_MAX];
+    int count = weft_context_rails(own.context, rails, BENCH_RAILS_MAX);
+    double sum = 0;
+
+    for (int i = 0; i < count && i < BENCH_RAILS_MAX; i++) {
+        if (rails[i].speed_mbit <= 0)
+            return -1;
+        sum += rails[i].speed_mbit * GB_PER_MBIT;
+    }
+    return sum > 0 ? sum : -1;
+}
+
+/* Ranks of one host share its rails; where there is one host, nothing crosses them. */
+static int note_line(uint32_t ranks, struct wf_status *status)
+{
+    double local = weft_group_local_rank(own.group), most = 0;
+    double *all = calloc(ranks, sizeof *all);
+    uint32_t hosts = 0;
+
+    if (!all)
+        return wf_fail(status, -ENOMEM, "no memory for %u ranks", ranks);
+    int result = weft_gather(&local, 1, all, status);
+    for (uint32_t i = 0; result == 0 && i < ranks; i++) {
+        most = all[i] > most ? all[i] : most;
+        hosts += all[i] == 0;
+    }
+    free(all);
+    own.line = hosts > 1 ? rails_allow() / (most + 1) : -1;
+    return result;
 }
 
 static int weft_open(const struct rank_asked *asked, uint32_t *rank, uint32_t *ranks, struct wf_status *status)
@@ -53,7 +98,7 @@ static int weft_open(const struct rank_asked *asked, uint32_t *rank, uint32_t *r
         return bench_weft_failed(status, &err, NULL);
     *rank = weft_group_rank(own.group);
     *ranks = weft_group_size(own.group);
-    return 0;
+    return note_line(*ranks, status);
 }
 
 /* What is quoted in JSON without escapes. */
@@ -77,6 +122,8 @@ static void weft_facts(FILE *out)
         *at = *at == '\n' ? ';' : *at;
     put_plain(out, table);
     fprintf(out, "\"");
+    if (own.line > 0)
+        fprintf(out, ", \"line_gb_per_s\": %.6f", own.line);
 }
 
 static const char *weft_lacks(const struct rank_call *call)
@@ -120,14 +167,6 @@ static int weft_barrier(struct wf_status *status)
 {
     struct weft_error err = {0};
     int result = weft_group_barrier(own.group, own.timeout_ms, &err);
-
-    return result ? bench_weft_failed(status, &err, NULL) : 0;
-}
-
-static int weft_gather(const double *numbers, int count, double *all, struct wf_status *status)
-{
-    struct weft_error err = {0};
-    int result = weft_group_all_gather(own.group, numbers, all, (uint64_t)count, WEFT_FLOAT64, own.timeout_ms, &err);
 
     return result ? bench_weft_failed(status, &err, NULL) : 0;
 }

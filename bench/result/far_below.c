@@ -85,21 +85,6 @@ static void find_unpinned(const json_t *lines, int node, struct causes *causes)
     }
 }
 
-const char *bench_far_below_backend(const char *name)
-{
-    static const struct {
-        const char *name, *text;
-    } known[] = {
-        {"gloo", "Gloo copies through host memory and few streams: is NCCL or Weft meant?"},
-        {"nccl", "NCCL may have taken another interface or its plain sockets: NCCL_DEBUG=INFO says which (NET/)"},
-    };
-
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(known[i].name, name) == 0)
-            return known[i].text;
-    return "";
-}
-
 /* Bytes that were on their way at a time. */
 static uint64_t in_flight(const struct bench_result *result, const struct bench_set *set)
 {
@@ -119,8 +104,8 @@ char *bench_far_below_text(const struct bench_result *result, const struct bench
     text[0] = '\0';
     if (line <= 0 || rate < 0 || rate * TIMES >= line || in_flight(result, set) < ENOUGH)
         return text;
-    if (bench_far_below_backend(set->backend->name)[0])
-        add(&causes, "%s", bench_far_below_backend(set->backend->name));
+    if (strcmp(set->backend->name, "nccl") == 0)
+        add(&causes, "NCCL may have taken another interface or its plain sockets: NCCL_DEBUG=INFO says which (NET/)");
     for (int i = 0; i < 2; i++) {
         find_alone(result->rail_totals[nodes[i]], nodes[i], &causes);
         find_small_mtu(result->rail_totals[nodes[i]], nodes[i], &causes);

@@ -13,7 +13,4 @@
 char *bench_far_below_text(const struct bench_result *result, const struct bench_set *set, const struct bench_way *way,
                            double rate, double line, char *text, size_t room);
 
-/* What to know of a backend that is slow, such as "gloo"; "": nothing. */
-const char *bench_far_below_backend(const char *name);
-
 #endif
