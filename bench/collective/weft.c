@@ -132,6 +132,35 @@ static int weft_gather(const double *numbers, int count, double *all, struct wf_
     return result ? bench_weft_failed(status, &err, NULL) : 0;
 }
 
+/* One message to or from a rank: `out` is sent, or else `in` is received. */
+static int exchange(uint32_t with, const void *out, void *in, uint64_t bytes, struct wf_status *status)
+{
+    const struct weft_options options = {.timeout_ms = own.timeout_ms};
+    struct weft_connection *connection = NULL;
+    struct weft_completion completion = {0};
+    struct weft_request *request = NULL;
+    struct weft_error err = {0};
+
+    if (weft_group_connection(own.group, with, own.timeout_ms, &connection, &err) != 0)
+        return bench_weft_failed(status, &err, NULL);
+    int result = out ? weft_send(connection, out, bytes, 0, &options, &request)
+                     : weft_recv(connection, in, bytes, 0, &options, &request);
+    if (result == 0 && (result = weft_wait(request, -1, &completion)) == 0)
+        result = completion.status;
+    return result ? wf_fail(status, result, "a message %s rank %u: %s", out ? "to" : "from", with, wf_strerror(result))
+                  : 0;
+}
+
+static int weft_send_to(uint32_t to, const void *memory, uint64_t bytes, struct wf_status *status)
+{
+    return exchange(to, memory, NULL, bytes, status);
+}
+
+static int weft_receive_from(uint32_t from, void *memory, uint64_t bytes, struct wf_status *status)
+{
+    return exchange(from, NULL, memory, bytes, status);
+}
+
 static void weft_close(void)
 {
     struct wf_status ignored;
@@ -142,7 +171,7 @@ static void weft_close(void)
     weft_config_destroy(own.settings);
 }
 
-int coll_member(const struct bench_options *options)
+int coll_member(const struct bench_options *options, const struct rank_asked *asked)
 {
     static const struct rank_backend backend = {
         .name = "weft",
@@ -152,17 +181,13 @@ int coll_member(const struct bench_options *options)
         .run = weft_run,
         .barrier = weft_barrier,
         .gather = weft_gather,
+        .send = weft_send_to,
+        .receive = weft_receive_from,
         .close = weft_close,
     };
-    struct rank_asked asked;
-    struct wf_status status = {0};
 
     own.options = options;
-    if (coll_plan_asked(&asked, options, &status) != 0) {
-        fprintf(stderr, "weft: %s\n", status.text);
-        return BENCH_USAGE;
-    }
-    return rank_run(&backend, &asked);
+    return rank_run(&backend, asked);
 }
 
 _Static_assert((int)WEFT_FLOAT64 == (int)RANK_FLOAT64 && (int)WEFT_FLOAT32 == (int)RANK_FLOAT32 &&

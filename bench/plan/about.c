@@ -92,6 +92,19 @@ static const struct bench_about commands[] = {
      SETTINGS_ELSEWHERE "Exit status: 0 everything ran, and what was verified was right; 1 a run or a check failed; "
                         "2 wrong usage; 77 not available here.",
      NULL},
+    {BENCH_OVERLAP, "overlap", "how much of the communication of gradients is hidden behind computation",
+     "weft overlap [--processes N,... | --processes found] [OPTION...]",
+     "Computes layers one after the other at every rank, and synchronises their gradients in buckets, as data-parallel "
+     "training does: computation alone, communication alone, one after the other, and both at once. What is hidden of "
+     "the communication follows from the wall clock. Every element of every sum is verified. Each backend of weft "
+     "collective can communicate; what one does not have is n/a, with the reason.",
+     "weft overlap --bucket-mb 1,5,25,100\n"
+     "# against others, and against one rank that gathers and scatters\n"
+     "weft overlap --backend weft,mpi,gloo --style all_reduce,server --json overlap.json\n"
+     "weft report overlap.json\n",
+     SETTINGS_ELSEWHERE "Exit status: 0 everything ran, and what was verified was right; 1 a run or a check failed; "
+                        "2 wrong usage; 77 not available here.",
+     NULL},
     {BENCH_REPORT, "report", "one HTML page of results, with a verdict, charts and tables",
      "weft report FILE... [OPTION...]",
      "Makes one HTML page of result files: the verdict first, then every pair, bandwidth and time over size, rails, "

@@ -132,6 +132,11 @@ static const size_t texts[OPT_COUNT] = {
     [OPT_COLL_MEETING] = offsetof(struct bench_options, collective.meeting),
     [OPT_COLL_PROFILE] = offsetof(struct bench_options, collective.profile),
     [OPT_COLL_MEMBER] = offsetof(struct bench_options, collective.member),
+    [OPT_OVERLAP_LAYERS] = offsetof(struct bench_options, collective.layers),
+    [OPT_OVERLAP_LAYER_MB] = offsetof(struct bench_options, collective.layer_mb),
+    [OPT_OVERLAP_BUCKET_MB] = offsetof(struct bench_options, collective.bucket_mb),
+    [OPT_OVERLAP_BATCH] = offsetof(struct bench_options, collective.batch),
+    [OPT_OVERLAP_STYLE] = offsetof(struct bench_options, collective.style),
 };
 
 static int apply_extra(struct bench_options *options, enum bench_option_id id, const char *value,

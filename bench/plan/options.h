@@ -40,6 +40,7 @@ enum bench_command {
     BENCH_PROFILE = WF_USE_PROFILE,
     BENCH_DOCTOR = WF_USE_DOCTOR,
     BENCH_COLLECTIVE = WF_USE_COLLECTIVE,
+    BENCH_OVERLAP = WF_USE_OVERLAP,
     BENCH_KEY = 64,
     BENCH_RAW = 128, /* reads its own options */
     BENCH_COMPLETION = 256,
@@ -99,6 +100,8 @@ struct bench_options {
         const char *profile;                       /* --profile */
         const char *member;                        /* of our own child processes: which rank it is */
         bool best, self_test;                      /* --best, --self-test */
+        const char *layers, *layer_mb, *bucket_mb; /* of weft overlap, which also has most of the above */
+        const char *batch, *style;
     } collective;
 };
 

@@ -13,6 +13,7 @@
 #include "bench/compare/compare.h"
 #include "bench/doctor/doctor.h"
 #include "bench/nic/nic.h"
+#include "bench/overlap/overlap.h"
 #include "bench/plan/help.h"
 #include "bench/plan/options.h"
 #include "bench/raw/raw.h"
@@ -46,6 +47,7 @@ static const struct command {
     {BENCH_PEERS, bench_compare, NULL},
     {BENCH_PROFILE, bench_run, NULL},
     {BENCH_COLLECTIVE, bench_collective_run, NULL},
+    {BENCH_OVERLAP, bench_overlap, NULL},
     {BENCH_SWEEP, bench_sweep, NULL},
     {BENCH_TOPO, bench_topo, NULL},
     {BENCH_DOCTOR, bench_doctor, NULL},

@@ -15,10 +15,11 @@
 #define PROFILE WF_USE_PROFILE
 #define DOCTOR WF_USE_DOCTOR
 #define COLLECTIVE WF_USE_COLLECTIVE
+#define OVERLAP WF_USE_OVERLAP
 #define RUNS (MESH | PAIR | SWEEP) /* what a sweep passes on to its runs */
 #define PLANS (RUNS | PROFILE)
 #define PAIRS (PLANS | PEERS) /* what two nodes measure */
-#define MOVES (PAIRS | COLLECTIVE)
+#define MOVES (PAIRS | COLLECTIVE | OVERLAP)
 
 /* Arguments: group, topic, the commands it acts on, name, default, then what the type needs, the first sentence of its
  * meaning; after that .more = "..." and .value = "..." where they are needed. `weft config` shows every setting. */
@@ -209,7 +210,7 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_END] = SIZE(BENCH, WHAT, PLANS | COLLECTIVE, "end", "64M", 0, TIB, "The largest message size."),
     [WF_SET_FACTOR] = INT(BENCH, WHAT, PLANS | COLLECTIVE, "factor", "4", "", 1, 1048576,
                           "Each message size is this many times the one before."),
-    [WF_SET_SIZE] = SIZES(BENCH, WHAT, MOVES, "size", "", 0, TIB,
+    [WF_SET_SIZE] = SIZES(BENCH, WHAT, PAIRS | COLLECTIVE, "size", "", 0, TIB,
                           "The message sizes, separated by commas, instead of begin, end and factor."),
     [WF_SET_ITERS] =
         COUNT(BENCH, HOW, MOVES, "iters", "auto", "messages", "auto", 1000000000,
@@ -224,7 +225,7 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_WARMUP] = INT(BENCH, HOW, MOVES, "warmup", "5", "messages", 0, 1000000000,
                           "Messages per pair and size that are sent first and not measured."),
     [WF_SET_CHECK] =
-        CHOICE(BENCH, HOW, PLANS | COLLECTIVE, "check", "1", "0|1|all",
+        CHOICE(BENCH, HOW, PLANS | COLLECTIVE | OVERLAP, "check", "1", "0|1|all",
                "Whether what arrives is verified: not, in a pass of its own, or also while it is timed.",
                .more = "1 sends the measured messages again, untimed, and verifies every byte of these for as long as "
                        "check_time_ms allows; all verifies the measured ones, too, in measured time."),

@@ -23,6 +23,9 @@ struct rank_world {
 /* All operations, sizes and places; rank 0 writes the lines. */
 int rank_measure(struct rank_world *world, struct wf_status *status);
 
+/* Layers and buckets instead: the member `overlap` of what is asked. */
+int rank_overlap(struct rank_world *world, struct wf_status *status);
+
 /* What rank 0 writes of one sample, or why there is none. */
 struct rank_sample {
     struct rank_call call;

@@ -11,6 +11,7 @@
 
 #define COUNT_MOST 1000000000u
 #define EXIT_UNAVAILABLE 77
+#define OVERLAP_OPTION 1 /* any of those that rank_overlap_take() reads */
 
 const char *rank_with(const struct rank_asked *asked, const char *name)
 {
@@ -42,6 +43,8 @@ static int take_all(struct rank_world *world, struct wf_status *status)
 
     for (int i = 0; i < asked->size_count; i++)
         most = asked->sizes[i] > most ? asked->sizes[i] : most;
+    if (asked->overlap.layers) /* the gradients */
+        most = asked->overlap.layers * asked->overlap.layer_bytes;
     world->recv_bytes = most;
     world->send_bytes = asked->out_of_place ? most : 0;
     world->recv = take_memory(most);
@@ -90,7 +93,7 @@ int rank_run(const struct rank_backend *backend, const struct rank_asked *asked)
     if (result == 0 && world.rank == 0)
         rank_say_facts(&world);
     if (result == 0)
-        result = rank_measure(&world, &status);
+        result = asked->overlap.layers ? rank_overlap(&world, &status) : rank_measure(&world, &status);
     if (result)
         fprintf(stderr, "%s: rank %u: %s\n", backend->name, world.rank, status.text);
     if (result == 0 || result == -EOPNOTSUPP) /* else others may still use what would be freed */
@@ -202,6 +205,11 @@ int rank_main(const struct rank_backend *backend, int argc, char **argv)
         {"timeout", required_argument, NULL, 'T'},
         {"place", required_argument, NULL, 'P'},
         {"with", required_argument, NULL, 'W'},
+        {"layers", required_argument, NULL, OVERLAP_OPTION},
+        {"layer-mb", required_argument, NULL, OVERLAP_OPTION},
+        {"bucket-mb", required_argument, NULL, OVERLAP_OPTION},
+        {"batch", required_argument, NULL, OVERLAP_OPTION},
+        {"style", required_argument, NULL, OVERLAP_OPTION},
         {NULL, 0, NULL, 0},
     };
     struct rank_asked asked = {.type = RANK_FLOAT32,
@@ -211,16 +219,20 @@ int rank_main(const struct rank_backend *backend, int argc, char **argv)
                                .share_ms = 200,
                                .warmup = 1,
                                .timeout_s = 60};
+    struct wf_status ignored;
     bool good = true;
-    int option;
+    int option, index = 0;
 
-    while (good && (option = getopt_long(argc, argv, "d:o:n:w:c:", longs, NULL)) != -1)
-        good = read_option(&asked, option);
-    if (!good || optind != argc || asked.op_count == 0 || asked.size_count == 0) {
-        fprintf(stderr,
-                "usage: started by 'weft collective': %s --op OP[,...] --size SIZE[,...] [-d TYPE] [-o REDOP] [-n N]\n"
-                "       [-w N] [-c 0|1] [--place in|out|both] [--share-ms MS] [--timeout S] [--with NAME=VALUE]...\n",
-                argv[0]);
+    while (good && (option = getopt_long(argc, argv, "d:o:n:w:c:", longs, &index)) != -1)
+        good = option == OVERLAP_OPTION ? rank_overlap_take(&asked, longs[index].name, optarg, &ignored) == 0
+                                        : read_option(&asked, option);
+    if (!good || optind != argc || (asked.op_count == 0 && !asked.overlap.layers) || asked.size_count == 0) {
+        fprintf(
+            stderr,
+            "usage: started by 'weft collective': %s --op OP[,...] --size SIZE[,...] [-d TYPE] [-o REDOP] [-n N]\n"
+            "       [-w N] [-c 0|1] [--place in|out|both] [--share-ms MS] [--timeout S] [--with NAME=VALUE]...\n"
+            "or by 'weft overlap': %s --layers N --layer-mb N --bucket-mb N[,...] --style STYLE[,...] [--batch N]\n",
+            argv[0], argv[0]);
         return 2;
     }
     return rank_run(backend, &asked);
