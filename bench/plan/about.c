@@ -100,8 +100,8 @@ static const struct bench_about commands[] = {
      "collective can communicate; what one does not have is n/a, with the reason.",
      "weft overlap --bucket-mb 1,5,25,100\n"
      "# against others, and against one rank that gathers and scatters\n"
-     "weft overlap --backend weft,mpi,gloo --style all_reduce,server --json overlap.json\n"
-     "weft report overlap.json\n",
+     "weft overlap --backend weft,mpi,gloo --json overlap.json\n"
+     "weft overlap --style all_reduce,server\n",
      SETTINGS_ELSEWHERE "Exit status: 0 everything ran, and what was verified was right; 1 a run or a check failed; "
                         "2 wrong usage; 77 not available here.",
      NULL},

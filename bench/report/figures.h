@@ -44,6 +44,13 @@ int report_surface_of_runs(struct report_figures *figures, struct report_run *co
 /* Collectives by size, backend and number of ranks: weft collective. */
 int report_collective(struct report_figures *figures, const struct report_run *run, struct wf_status *status);
 
+/* How much of the communication is hidden, and when: weft overlap. */
+int report_overlap(struct report_figures *figures, const struct report_run *run, struct wf_status *status);
+
+/* Of both: backends, operations and sizes without a figure, and why. */
+int report_missing(struct report_figures *figures, const struct report_run *run, const char *id,
+                   struct wf_status *status);
+
 /* Latency and bandwidth of each link: model.json. */
 int report_model(struct report_figures *figures, const struct report_run *run, struct wf_status *status);
 

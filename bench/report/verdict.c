@@ -142,8 +142,10 @@ void report_judge_other(struct report_verdict *verdict, const struct report_run 
         report_say(verdict, REPORT_BAD, "It failed: %s", report_text(run->root, "error"));
     if (run->source == REPORT_OF_PEERS)
         judge_peers(verdict, run);
-    if (run->source == REPORT_OF_COLLECTIVE && report_text(run->root, "error")[0])
+    if ((run->source == REPORT_OF_COLLECTIVE || run->source == REPORT_OF_OVERLAP) && report_text(run->root, "error")[0])
         report_say(verdict, REPORT_BAD, "It failed: %s", report_text(run->root, "error"));
     if (run->source == REPORT_OF_COLLECTIVE)
         judge_collective(verdict, run);
+    if (run->source == REPORT_OF_OVERLAP)
+        report_judge_overlap(verdict, run);
 }

@@ -44,7 +44,8 @@ void report_judge_odd(struct report_verdict *verdict, const struct report_grid *
 /* On the GPUs of all files of one run. */
 void report_judge_gpus(struct report_verdict *verdict, const struct report_gpus *gpus);
 
-/* On files of other commands. */
+/* On files of other commands; of weft overlap, in overlap.c. */
 void report_judge_other(struct report_verdict *verdict, const struct report_run *run);
+void report_judge_overlap(struct report_verdict *verdict, const struct report_run *run);
 
 #endif

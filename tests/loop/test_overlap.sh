@@ -37,6 +37,15 @@ pass_if "a bucket begins when its layers are done, and after the one before it" 
     and all(.cases[].timeline.serial; .layers[-1][1] as $over | all(.buckets[]; .[0] >= $over))'
 nothing_left || fail "something is left"
 
+# ---- the report, with a drawing of the first cases
+weft report all.json --html page.html --plots plots
+pass_if "a report: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "its verdict: $(cat out)" grep -q '^All elements of gradients that were verified are right' out
+pass_if "its drawings: $(ls plots)" [ "$(ls plots/overlap-timeline*.svg | wc -l)" -eq 8 ]
+# 6 layers in each mode, as many buckets with a stroke each, and the ground
+pass_if "bars of layers and buckets" [ "$(grep -c '<rect x=' plots/overlap-timeline.svg)" -eq $((2 * (6 + 2 * 6))) ]
+pass_if "curves: $(ls plots)" [ -s plots/overlap-hidden.dat ] && [ -s plots/overlap-times.dat ] && [ -s plots/overlap-styles.dat ]
+
 # ---- files, and a batch that is said
 weft overlap $small --batch 3 --quiet --check 0 --out folder
 pass_if "quiet: status $status: $(cat out err)" [ "$status" -eq 0 ]

@@ -12,6 +12,7 @@
 #include "bench/collective/ranks/courier.h"
 #include "bench/collective/ranks/layers.h"
 #include "bench/overlap/parts.h"
+#include "bench/report/timeline.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -246,6 +247,40 @@ static void what_a_backend_lacks_is_kept_with_its_reason(void **state)
     overlap_found_fini(&found);
 }
 
+/* --- the drawing --- */
+
+static char *draw(const char *text)
+{
+    json_t *one = json_loads(text, 0, NULL);
+
+    assert_non_null(one);
+    char *svg = report_timeline(one);
+    json_decref(one);
+    return svg;
+}
+
+static void a_timeline_is_drawn_of_numbers_alone(void **state)
+{
+    static const char *const nothing[] = {
+        "{}",
+        "{\"timeline\": 7}",
+        "{\"timeline\": {\"serial\": {\"layers\": [[0, 0]], \"buckets\": []}}}",
+        "{\"timeline\": {\"serial\": {\"layers\": [[\"a\", \"b\"], 7, []]}}}",
+        "{\"timeline\": {\"serial\": {\"layers\": [[0, -1]]}}}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof nothing / sizeof nothing[0]; i++)
+        assert_null(draw(nothing[i]));
+    char *svg = draw("{\"layer_bytes\": 0, \"timeline\": {\"overlapped\": {\"layers\": [[0, 2], [\"<b>\", 1], [3, 2]], "
+                     "\"buckets\": [[2, 2, 4], [null, -5, 1e3]]}}}");
+    assert_non_null(svg);
+    assert_non_null(strstr(svg, "With overlap: 1e+03 s"));
+    assert_null(strstr(svg, "<b>"));
+    assert_null(strstr(svg, "nan"));
+    free(svg);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +291,7 @@ int main(void)
         cmocka_unit_test(the_hidden_share_is_of_each_iteration),
         cmocka_unit_test(lines_that_are_none_are_refused),
         cmocka_unit_test(what_a_backend_lacks_is_kept_with_its_reason),
+        cmocka_unit_test(a_timeline_is_drawn_of_numbers_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
