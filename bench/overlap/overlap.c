@@ -47,6 +47,15 @@ static void say_failure(struct measurement *measurement, const struct coll_run *
     coll_end_keep(&measurement->end, status);
 }
 
+/* The computation that the first run has found is that of all others: else they could not be compared. */
+static void keep_batch(struct measurement *measurement)
+{
+    const json_t *first = json_array_get(measurement->found.cases, 0);
+
+    if (first)
+        measurement->plan.asked.overlap.batch = (uint32_t)json_integer_value(json_object_get(first, "batch"));
+}
+
 static int run_once(struct measurement *measurement, struct coll_run *run)
 {
     struct coll_outcome outcome;
@@ -62,6 +71,7 @@ static int run_once(struct measurement *measurement, struct coll_run *run)
         status = unread;
         result = unread.code;
     }
+    keep_batch(measurement);
     measurement->silent = measurement->plan.found && !facts && result == 0;
     bench_progress_wipe(&measurement->progress);
     if (result)
@@ -90,10 +100,19 @@ static void lacks_memory(const struct measurement *measurement, uint32_t ranks, 
                  bench_human_bytes(there, other, sizeof other), limit);
 }
 
+/* An MPI that waits takes a processor from the computation, unless it yields. */
+static const struct coll_way *way_of(const struct coll_backend *backend)
+{
+    for (int i = 0; i < backend->way_count; i++)
+        if (strcmp(backend->ways[i].name, "yielding") == 0)
+            return &backend->ways[i];
+    return &backend->ways[0];
+}
+
 static int run_backend(struct measurement *measurement, const struct coll_backend *backend, uint32_t ranks)
 {
     struct coll_run run = {
-        .backend = backend, .way = &backend->ways[0], .ranks = ranks, .asked = &measurement->plan.asked};
+        .backend = backend, .way = way_of(backend), .ranks = ranks, .asked = &measurement->plan.asked};
     char why[200];
 
     coll_lacks(&measurement->plan, backend, ranks, why);

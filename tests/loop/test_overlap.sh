@@ -53,6 +53,17 @@ pass_if "nothing is printed: $(cat out)" [ ! -s out ]
 pass_if "the folder has it" json folder/overlap.json '.cases[0].batch == 3 and .cases[0].bucket_bytes == 26214400 and
     .summary.verified == false and .summary.wrong_elements == null'
 
+# ---- other backends: those that are here are right, with the same computation; the others n/a, and nothing fails
+weft overlap $small -n 1 --backend weft,nccl,mpi,gloo --style all_reduce,server --json others.json
+pass_if "other backends: status $status: $(cat err)" [ "$status" -eq 0 ]
+for backend in weft nccl openmpi mpich gloo; do
+    pass_if "$backend: $(cat out)" json others.json 'any(.not_available[]; .what == "'$backend' among 2 ranks") or
+        ([.cases[] | select(.backend == "'$backend'" and .wrong_elements == 0 and .verified_elements > 0).style] | sort ==
+            ["all_reduce", "server"])'
+done
+pass_if "nccl is n/a: $(cat out)" grep -q '^# n/a: nccl among 2 ranks: .* need a GPU for each rank' out
+pass_if "all compute the same" json others.json '[.cases[].batch] | unique | length == 1'
+
 # ---- a rank that dies is named, and the status is 1
 "$WEFT" overlap $small -n 1000000 --processes 3 --json dead.json --quiet --meeting "$work/meeting" >out 2>err </dev/null &
 weft=$!

@@ -351,6 +351,32 @@ int gloo_gather(const double *own, int count, double *all, wf_status *status)
     });
 }
 
+// On the first device. Messages of two ranks are in order.
+int gloo_message(uint32_t with, void *memory, uint64_t bytes, bool sends, wf_status *status)
+{
+    return guarded(status, sends ? "send" : "receive", [&] {
+        auto buffer = world.contexts[0]->createUnboundBuffer(memory, bytes);
+        uint64_t slot = UINT64_C(1) << 41;
+        if (sends) {
+            buffer->send(static_cast<int>(with), slot);
+            buffer->waitSend();
+        } else {
+            buffer->recv(static_cast<int>(with), slot);
+            buffer->waitRecv();
+        }
+    });
+}
+
+int gloo_send(uint32_t to, const void *memory, uint64_t bytes, wf_status *status)
+{
+    return gloo_message(to, const_cast<void *>(memory), bytes, true, status);
+}
+
+int gloo_receive(uint32_t from, void *memory, uint64_t bytes, wf_status *status)
+{
+    return gloo_message(from, memory, bytes, false, status);
+}
+
 void gloo_close()
 {
     // Who has ended its part must not close what others still read from.
@@ -372,6 +398,8 @@ int main(int argc, char **argv)
     backend.run = gloo_run;
     backend.barrier = gloo_barrier;
     backend.gather = gloo_gather;
+    backend.send = gloo_send;
+    backend.receive = gloo_receive;
     backend.close = gloo_close;
     int status = rank_main(&backend, argc, argv);
     fflush(stdout);

@@ -10,6 +10,8 @@
 
 #include "rank.h"
 
+#define PIECE (UINT64_C(1) << 30)
+
 static int fail(struct wf_status *status, const char *what, int code)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -23,12 +25,13 @@ static int fail(struct wf_status *status, const char *what, int code)
 
 static int mpi_open(const struct rank_asked *asked, uint32_t *rank, uint32_t *ranks, struct wf_status *status)
 {
-    int own, all;
+    int own, all, level = MPI_THREAD_SINGLE;
 
-    (void)asked;
-    int code = MPI_Init(NULL, NULL);
+    int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
     if (code != MPI_SUCCESS)
         return wf_fail(status, -EIO, "MPI_Init failed");
+    if (level < MPI_THREAD_SERIALIZED && asked->overlap.layers)
+        return wf_fail(status, -EOPNOTSUPP, "this MPI lets no other thread call it");
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &own);
     MPI_Comm_size(MPI_COMM_WORLD, &all);
@@ -151,6 +154,30 @@ static int mpi_gather(const double *own, int count, double *all, struct wf_statu
     return fail(status, "MPI_Allgather", MPI_Allgather(own, count, MPI_DOUBLE, all, count, MPI_DOUBLE, MPI_COMM_WORLD));
 }
 
+/* MPI counts in int. */
+static int in_pieces(int rank, char *memory, uint64_t bytes, bool sends, struct wf_status *status)
+{
+    int result = 0;
+
+    for (uint64_t done = 0; done < bytes && result == 0; done += PIECE) {
+        int piece = (int)(bytes - done < PIECE ? bytes - done : PIECE);
+        result = sends ? fail(status, "MPI_Send", MPI_Send(memory + done, piece, MPI_BYTE, rank, 0, MPI_COMM_WORLD))
+                       : fail(status, "MPI_Recv",
+                              MPI_Recv(memory + done, piece, MPI_BYTE, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    }
+    return result;
+}
+
+static int mpi_send(uint32_t to, const void *memory, uint64_t bytes, struct wf_status *status)
+{
+    return in_pieces((int)to, (char *)(uintptr_t)memory, bytes, true, status);
+}
+
+static int mpi_receive(uint32_t from, void *memory, uint64_t bytes, struct wf_status *status)
+{
+    return in_pieces((int)from, memory, bytes, false, status);
+}
+
 static void mpi_close(void)
 {
     MPI_Finalize();
@@ -166,6 +193,8 @@ int main(int argc, char **argv)
         .run = mpi_run,
         .barrier = mpi_barrier,
         .gather = mpi_gather,
+        .send = mpi_send,
+        .receive = mpi_receive,
         .close = mpi_close,
     };
     int status = rank_main(&backend, argc, argv), running = 0, over = 0;
