@@ -7,7 +7,8 @@ static json_t *definitions(void)
 {
     return json_pack("{s:s, s:s, s:s, s:s}", "wall_s", "median over the iterations of the slowest rank's time",
                      "hidden", "(serial - overlapped) / communicate, of each iteration", "hidden_at_most",
-                     "what is left beside the last bucket, and compute / communicate where that is less",
+                     "where each bucket begins when its layers are done and the one before it is through, and costs "
+                     "the computation nothing",
                      "cores_to_communicate", "processor time of a rank while it only communicates, over that time");
 }
 

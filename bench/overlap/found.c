@@ -11,6 +11,7 @@
 
 static const char *const modes[] = {"compute", "communicate", "serial", "overlapped"};
 
+#define LAYERS_MOST 65536 /* that are believed */
 #define MODES (sizeof modes / sizeof modes[0])
 
 int overlap_found_init(struct overlap_found *found, struct wf_status *status)
@@ -58,13 +59,18 @@ static double median(const json_t *iterations, const char *name, double (*pick)(
     return middle;
 }
 
-/* What no schedule can hide: the last bucket, which is ready when nothing is left to be computed, and what is longer
- * than the computation. */
+/* What is hidden where communication costs the computation nothing: each bucket begins when its layers are done and the
+ * one before it is through. */
 static double most_hidden(const json_t *one, double compute, double communicate)
 {
-    double total = number(one, "layers") * number(one, "layer_bytes");
+    double total = number(one, "layers") * number(one, "layer_bytes"), last = number(one, "last_bucket_bytes");
+    double count = number(one, "buckets"), each = count > 1 ? (total - last) / (count - 1) : last, end = 0;
 
-    return fmin(1 - number(one, "last_bucket_bytes") / total, compute / communicate);
+    for (double bucket = 1; bucket <= count; bucket++) {
+        double ready = bucket < count ? compute * bucket * each / total : compute;
+        end = fmax(end, ready) + communicate * (bucket < count ? each : last) / total;
+    }
+    return (compute + communicate - end) / communicate;
 }
 
 static void sum_up(json_t *one)
@@ -108,7 +114,8 @@ static bool begin(struct overlap_found *found, const struct coll_run *run, uint3
     json_t *one =
         json_pack("{s:s, s:s, s:I}", "backend", run->backend->name, "way", run->way->name, "ranks", (json_int_t)ranks);
 
-    if (!one || !has_numbers(line, needed, sizeof needed / sizeof needed[0]) || number(line, "layers") < 1 ||
+    if (!one || !has_numbers(line, needed, sizeof needed / sizeof needed[0]) || number(line, "buckets") < 1 ||
+        number(line, "layers") < number(line, "buckets") || number(line, "layers") > LAYERS_MOST ||
         number(line, "layer_bytes") < 1 || json_object_update(one, line) != 0) {
         json_decref(one);
         return false;

@@ -42,7 +42,7 @@ static int add_hidden(struct report_figures *figures, const struct report_run *r
     struct report_figure *figure = start(
         REPORT_LINES, "overlap-hidden", "Communication that is hidden, by size of the buckets",
         "(serial - overlapped) / communicate, from the wall clock: the median over the iterations, with the least "
-        "and the most. At most: what is left beside the last bucket.");
+        "and the most. At most: if it cost the computation nothing.");
     const json_t *one;
     char text[160];
     size_t index;

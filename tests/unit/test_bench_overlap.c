@@ -207,7 +207,8 @@ static void the_hidden_share_is_of_each_iteration(void **state)
     assert_float_equal(figure(&found, "hidden", "min"), 0.5, 1e-9);
     assert_float_equal(figure(&found, "hidden", "max"), 0.9, 1e-9);
     assert_float_equal(figure(&found, "wall_s", "overlapped"), 3.4, 1e-9);
-    assert_float_equal(figure(&found, NULL, "hidden_at_most"), 1 - 15.0 / 240, 1e-9);
+    /* The last but one is ready after 45 of 48 layers and takes longer than the 3 that are left. */
+    assert_float_equal(figure(&found, NULL, "hidden_at_most"), (5 - (3 * 45 / 48.0 + 2 * 40 / 240.0)) / 2, 1e-9);
     assert_float_equal(figure(&found, NULL, "cores_to_communicate"), 0.125, 1e-9);
     assert_int_equal(found.wrong, 2);
     overlap_found_fini(&found);

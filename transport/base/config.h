@@ -48,7 +48,7 @@ enum wf_setting_use {
     WF_USE_PROFILE = 512, /* the numbers between belong to commands without settings */
     WF_USE_COLLECTIVE = 4096,
     WF_USE_DOCTOR = 65536,
-    WF_USE_OVERLAP = 1048576
+    WF_USE_OVERLAP = 1 << 22
 };
 
 /* The identities of the settings; the table in config_table.c has one row for each. */
