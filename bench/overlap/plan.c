@@ -1,6 +1,7 @@
 #include "parts.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Takes the word of the command line, or what stands for it. */
@@ -8,6 +9,13 @@ static int take(struct rank_asked *asked, const char *option, const char *said, 
                 struct wf_status *status)
 {
     return rank_overlap_take(asked, option, said ? said : fallback, status);
+}
+
+static int larger(const void *one, const void *other)
+{
+    uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+
+    return (a > b) - (a < b);
 }
 
 int overlap_asked(struct rank_asked *asked, const struct bench_options *options, struct wf_status *status)
@@ -25,6 +33,7 @@ int overlap_asked(struct rank_asked *asked, const struct bench_options *options,
         result = take(asked, "layer-mb", words->layer_mb, "5", status);
     if (result == 0)
         result = take(asked, "bucket-mb", words->bucket_mb, "25", status);
+    qsort(asked->sizes, (size_t)asked->size_count, sizeof asked->sizes[0], larger); /* curves go over them */
     if (result == 0)
         result = take(asked, "style", words->style, "all_reduce", status);
     if (result == 0 && words->batch)

@@ -106,7 +106,7 @@ static int add_times(struct report_figures *figures, const struct report_run *ru
 static int add_styles(struct report_figures *figures, const struct report_run *run, struct wf_status *status)
 {
     struct report_figure *figure =
-        start(REPORT_BARS, "overlap-styles", "Communication alone, by style", "The first size of buckets.");
+        start(REPORT_BARS, "overlap-styles", "Communication alone, by style", "The smallest size of buckets.");
     double size = report_number(json_array_get(cases_of(run), 0), "bucket_bytes");
     const json_t *one;
     char text[96];
