@@ -153,14 +153,12 @@ static void put_settings(const struct coll_plan *plan, struct peer_command *out)
         peer_word(out, "--rails");
         peer_word(out, "%s", plan->rails);
     }
-    peer_word(out, "--duration");
-    peer_word(out, "%s", wf_config_text(config, WF_SET_DURATION));
 }
 
 static void put_weft(const struct coll_plan *plan, const struct coll_run *run, uint32_t rank, struct peer_command *out)
 {
     peer_word(out, "%s", plan->self);
-    peer_word(out, "collective");
+    peer_word(out, "%s", bench_command_name(plan->options->command));
     peer_word(out, "--member");
     if (plan->found && plan->meeting[0])
         peer_word(out, "found/%s/weft", plan->meeting);
@@ -168,7 +166,13 @@ static void put_weft(const struct coll_plan *plan, const struct coll_run *run, u
         peer_word(out, "found");
     else
         peer_word(out, "%u/%u/%s/weft.%u", rank, run->ranks, plan->meeting, run->number);
-    put_asked(run->asked, out);
+    for (int i = 0; run->words && run->words[i]; i++)
+        peer_word(out, "%s", run->words[i]);
+    if (!run->words) {
+        put_asked(run->asked, out);
+        peer_word(out, "--duration");
+        peer_word(out, "%s", wf_config_text(plan->options->config, WF_SET_DURATION));
+    }
     put_settings(plan, out);
 }
 

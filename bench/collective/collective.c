@@ -5,10 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/limits.h"
 #include "bench/machine/memory_limits.h"
 #include "bench/words/heard.h"
 #include "bench/words/interrupt.h"
@@ -17,6 +15,7 @@
 #include "files.h"
 #include "run.h"
 #include "table.h"
+#include "work.h"
 
 #define RANK_BYTES (48u << 20) /* of a process beside its buffers */
 
@@ -29,7 +28,7 @@ struct measurement {
     FILE *out; /* where people read; NULL: --quiet */
     uint32_t runs;
     bool silent; /* a rank that a launcher has started, and not the first one */
-    char started[32], stamp[32];
+    struct coll_time time;
 };
 
 /* --- what cannot be measured --- */
@@ -181,29 +180,6 @@ static int run_all(struct measurement *measurement)
     return result;
 }
 
-/* --- signals --- */
-
-static int heard(void *context, int signal)
-{
-    (void)context;
-    (void)signal;
-    return BENCH_LAST_WORDS_MS;
-}
-
-static void waiting(void *context, int signal)
-{
-    (void)context;
-    fprintf(stderr, "weft: ending the ranks after %s: a second signal ends weft at once\n", bench_signal_name(signal));
-}
-
-/* What still runs has a keeper, which notices that this process has gone. */
-static void last_words(void *context, bool again)
-{
-    (void)context;
-    fprintf(stderr, "weft: interrupted by %s%s\n", bench_signal_name(bench_interrupt_signal()),
-            again ? ", and ended at once by a second signal" : "");
-}
-
 /* --- from options to an exit status --- */
 
 static int exit_status_of(const struct measurement *measurement)
@@ -249,27 +225,15 @@ static int finish(struct measurement *measurement)
     return measurement->end.exit_status;
 }
 
-static void note_time(struct measurement *measurement)
+static int perform(void *context, struct wf_status *status)
 {
-    time_t now = time(NULL);
-    struct tm utc;
-
-    gmtime_r(&now, &utc);
-    strftime(measurement->started, sizeof measurement->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    strftime(measurement->stamp, sizeof measurement->stamp, "%Y%m%d_%H%M%S", &utc);
-    measurement->end.started = measurement->started;
-    measurement->end.stamp = measurement->stamp;
-}
-
-/* Signals are taken before there is another thread. */
-static int perform(struct measurement *measurement, const struct bench_options *options, struct wf_status *status)
-{
-    int result = coll_plan_init(&measurement->plan, options, status);
+    struct measurement *measurement = context;
+    int result = coll_plan_init(&measurement->plan, measurement->plan.options, status);
 
     if (result == 0)
         result = coll_found_init(&measurement->found, status);
     if (result == 0) {
-        bench_progress_open(&measurement->progress, !bench_quiet(options->config));
+        bench_progress_open(&measurement->progress, !bench_quiet(measurement->plan.options->config));
         run_all(measurement);
         bench_progress_end(&measurement->progress);
         bench_progress_close(&measurement->progress);
@@ -277,29 +241,20 @@ static int perform(struct measurement *measurement, const struct bench_options *
     return result;
 }
 
-static int fail(struct wf_status *status)
-{
-    wf_blame_memory_limit(status);
-    fprintf(stderr, "weft: %s\n", status->text);
-    return status->code == -EINVAL ? BENCH_USAGE : status->code == -EOPNOTSUPP ? BENCH_UNAVAILABLE : BENCH_FAILED;
-}
-
 int bench_collective_run(struct bench_options *options)
 {
-    static const struct bench_interrupt_ops ops = {heard, waiting, last_words};
     static struct measurement measurement; /* large */
     struct wf_status status = {0};
 
     if (options->collective.member)
         return coll_member(options);
-    note_time(&measurement);
+    coll_note_time(&measurement.time);
+    measurement.end.started = measurement.time.started;
+    measurement.end.stamp = measurement.time.stamp;
+    measurement.plan.options = options;
     measurement.out = bench_quiet(options->config) ? NULL : bench_people(options->config);
-    int result = bench_interrupt_start(&ops, &measurement, &status);
-    if (result == 0) {
-        result = perform(&measurement, options, &status);
-        bench_interrupt_stop();
-    }
-    int exit_status = result ? fail(&status) : finish(&measurement);
+    int result = coll_with_signals(perform, &measurement, &status);
+    int exit_status = result ? coll_refused(&status) : finish(&measurement);
     coll_found_fini(&measurement.found);
     coll_plan_fini(&measurement.plan);
     return exit_status;

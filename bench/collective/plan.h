@@ -86,6 +86,8 @@ struct coll_run {
     uint32_t ranks;
     uint32_t number; /* of the run, from 0 */
     const struct rank_asked *asked;
+    const char *const
+        *words; /* of the command line of a rank of Weft, instead of `asked`; ends with NULL. NULL: none */
 };
 
 /* The programs of a run: one, or one for each rank. */

@@ -4,55 +4,25 @@
 #include <string.h>
 
 #include "bench/nodes/link.h"
-#include "collective/weft_coll.h"
+#include "member.h"
 #include "plan.h"
-
-#define MEET_MS 60000
 
 /* Of this process, which is one rank and then ends. */
 static struct {
     const struct bench_options *options;
-    struct weft_config *settings;
-    struct weft_context *context;
-    struct weft_group *group;
+    struct coll_membership member;
     int timeout_ms;
 } own;
 
-/* "RANK/SIZE/FILE"; or "found", or "found/FILE" */
-static int read_member(const char *text, struct weft_group_options *options, char rendezvous[PATH_MAX],
-                       struct wf_status *status)
-{
-    int used = 0;
-
-    if (strcmp(text, "found") == 0)
-        return 0;
-    if (strncmp(text, "found/", 6) == 0)
-        used = 6;
-    else if (sscanf(text, "%u/%u/%n", &options->rank, &options->size, &used) != 2 || used == 0 || !text[used])
-        return wf_fail(status, -EINVAL, "--member '%.60s': expected RANK/SIZE/FILE", text);
-    snprintf(rendezvous, PATH_MAX, "file:%s", text + used);
-    options->rendezvous = rendezvous;
-    return 0;
-}
-
 static int weft_open(const struct rank_asked *asked, uint32_t *rank, uint32_t *ranks, struct wf_status *status)
 {
-    struct weft_group_options options = {0};
-    struct weft_error err = {0};
-    char rendezvous[PATH_MAX];
-    int result = read_member(own.options->collective.member, &options, rendezvous, status);
+    int result = coll_join(own.options, &own.member, status);
 
     own.timeout_ms = (int)asked->timeout_s * 1000;
-    if (result == 0)
-        result = bench_library_settings(own.options->config, &own.settings, status);
-    if (result == 0)
-        result = bench_context_create(own.options->config, own.settings, &own.context, status);
     if (result)
         return result;
-    if (weft_group_create(own.context, &options, MEET_MS, &own.group, &err) != 0)
-        return bench_weft_failed(status, &err, NULL);
-    *rank = weft_group_rank(own.group);
-    *ranks = weft_group_size(own.group);
+    *rank = weft_group_rank(own.member.group);
+    *ranks = weft_group_size(own.member.group);
     return 0;
 }
 
@@ -69,9 +39,9 @@ static void weft_facts(FILE *out)
 
     weft_group_algorithms(table, sizeof table);
     fprintf(out, "\"library\": \"Weft %s\", \"ranks_by\": \"", weft_version());
-    put_plain(out, weft_group_source(own.group));
+    put_plain(out, weft_group_source(own.member.group));
     fprintf(out, "\", \"rails\": \"");
-    put_plain(out, weft_config_get(own.settings, "rails"));
+    put_plain(out, weft_config_get(own.member.settings, "rails"));
     fprintf(out, "\", \"algorithms\": \"");
     for (char *at = table; *at; at++)
         *at = *at == '\n' ? ';' : *at;
@@ -89,7 +59,7 @@ static int weft_run(struct rank_call *call, struct wf_status *status)
 {
     enum weft_type type = (enum weft_type)call->type;
     enum weft_op op = (enum weft_op)call->redop;
-    struct weft_group *group = own.group;
+    struct weft_group *group = own.member.group;
     struct weft_error err = {0};
     int result = -EINVAL, ms = own.timeout_ms;
 
@@ -119,7 +89,7 @@ static int weft_run(struct rank_call *call, struct wf_status *status)
 static int weft_barrier(struct wf_status *status)
 {
     struct weft_error err = {0};
-    int result = weft_group_barrier(own.group, own.timeout_ms, &err);
+    int result = weft_group_barrier(own.member.group, own.timeout_ms, &err);
 
     return result ? bench_weft_failed(status, &err, NULL) : 0;
 }
@@ -127,7 +97,8 @@ static int weft_barrier(struct wf_status *status)
 static int weft_gather(const double *numbers, int count, double *all, struct wf_status *status)
 {
     struct weft_error err = {0};
-    int result = weft_group_all_gather(own.group, numbers, all, (uint64_t)count, WEFT_FLOAT64, own.timeout_ms, &err);
+    int result =
+        weft_group_all_gather(own.member.group, numbers, all, (uint64_t)count, WEFT_FLOAT64, own.timeout_ms, &err);
 
     return result ? bench_weft_failed(status, &err, NULL) : 0;
 }
@@ -137,9 +108,7 @@ static void weft_close(void)
     struct wf_status ignored;
 
     weft_barrier(&ignored); /* who is done must not leave those that are not */
-    weft_group_destroy(own.group);
-    weft_context_destroy(own.context);
-    weft_config_destroy(own.settings);
+    coll_leave(&own.member);
 }
 
 int coll_member(const struct bench_options *options)
