@@ -69,6 +69,7 @@ static const struct own_default {
     {BENCH_COLLECTIVE, WF_SET_ROUNDS, "1"},
     {BENCH_COLLECTIVE, WF_SET_WARMUP, "1"},
     {BENCH_COLLECTIVE, WF_SET_RAILS, "127.0.0.1; with --hosts or found ranks empty"},
+    {BENCH_STRAGGLER, WF_SET_RAILS, "127.0.0.1; with --hosts or found ranks empty"},
 };
 
 /* --- which options there are --- */

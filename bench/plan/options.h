@@ -40,6 +40,7 @@ enum bench_command {
     BENCH_PROFILE = WF_USE_PROFILE,
     BENCH_DOCTOR = WF_USE_DOCTOR,
     BENCH_COLLECTIVE = WF_USE_COLLECTIVE,
+    BENCH_STRAGGLER = WF_USE_STRAGGLER,
     BENCH_KEY = 64,
     BENCH_RAW = 128, /* reads its own options */
     BENCH_COMPLETION = 256,
@@ -100,6 +101,11 @@ struct bench_options {
         const char *member;                        /* of our own child processes: which rank it is */
         bool best, self_test;                      /* --best, --self-test */
     } collective;
+    struct bench_straggler_words {
+        /* straggler; words of the command line; NULL: not said */
+        const char *barriers, *delay_ms, *every, *delayed_rank; /* --barriers, --delay-ms, --every, --delayed-rank */
+        const char *threshold_ms, *interval_ms;                 /* --threshold-ms, --interval-ms */
+    } straggler;
 };
 
 /* Reads defaults, file, environment and the command line (argv[0] is the command's name). `launched`: a launcher seems

@@ -18,6 +18,7 @@
 #include "bench/raw/raw.h"
 #include "bench/report/report.h"
 #include "bench/result/files.h"
+#include "bench/straggler/straggler.h"
 #include "bench/sweep/sweep.h"
 #include "bench/topo/topo.h"
 #include "bench/words/words.h"
@@ -46,6 +47,7 @@ static const struct command {
     {BENCH_PEERS, bench_compare, NULL},
     {BENCH_PROFILE, bench_run, NULL},
     {BENCH_COLLECTIVE, bench_collective_run, NULL},
+    {BENCH_STRAGGLER, bench_straggler, NULL},
     {BENCH_SWEEP, bench_sweep, NULL},
     {BENCH_TOPO, bench_topo, NULL},
     {BENCH_DOCTOR, bench_doctor, NULL},
