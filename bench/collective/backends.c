@@ -127,6 +127,10 @@ static void put_asked(const struct rank_asked *asked, struct peer_command *out)
     peer_word(out, "%s", rank_redop_name(asked->redop));
     peer_word(out, "-c");
     peer_word(out, "%d", asked->check);
+    if (asked->renew) {
+        peer_word(out, "--renew");
+        peer_word(out, "%llu", (unsigned long long)asked->renew);
+    }
     peer_word(out, "--place");
     peer_word(out, "%s", asked->in_place && asked->out_of_place ? "both" : asked->in_place ? "in" : "out");
 }

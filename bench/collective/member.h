@@ -17,6 +17,14 @@ struct coll_membership {
 /* Waits for all others. Who this is says --member: "RANK/SIZE/FILE", "found" or "found/FILE". `own` can be given to
  * coll_leave() whatever the result. */
 int coll_join(const struct bench_options *options, struct coll_membership *own, struct wf_status *status);
+
+/* The two halves of it. Each `turn` meets in a place of its own: 0 in FILE, others in FILE.TURN. */
+int coll_open_context(const struct bench_options *options, struct coll_membership *own, struct wf_status *status);
+int coll_make_group(const struct bench_options *options, struct coll_membership *own, uint64_t turn,
+                    struct wf_status *status);
+
+/* The group alone; all of it. */
+void coll_drop_group(struct coll_membership *own);
 void coll_leave(struct coll_membership *own);
 
 #endif

@@ -7,23 +7,78 @@
 #include "member.h"
 #include "plan.h"
 
+enum weft_step { CLOSE, CONTEXT, LISTEN, NAMES, CONNECT, MEMBERS, TREE };
+
 /* Of this process, which is one rank and then ends. */
 static struct {
     const struct bench_options *options;
     struct coll_membership member;
     int timeout_ms;
-} own;
+    struct rank_step steps[TREE + 2];
+} own = {.steps = {{"close", 0},
+                   {"context", 0}, /* memory, rails, threads */
+                   {"listen", 0},  /* the group's own memory, and a port */
+                   {"names", 0},   /* where rank 0 is */
+                   {"connect", 0}, /* a session with it: TCP and the handshake */
+                   {"members", 0}, /* until all have come, and all are known */
+                   {"tree", 0},    /* the sessions of the tree, and a first barrier */
+                   {NULL, 0}}};
+
+static void note_group(void)
+{
+    struct weft_group_times times;
+
+    weft_group_times(own.member.group, &times);
+    own.steps[LISTEN].us = (double)times.opened_ns / 1e3;
+    own.steps[NAMES].us = (double)(times.found_ns - times.opened_ns) / 1e3;
+    own.steps[CONNECT].us = (double)(times.connected_ns - times.found_ns) / 1e3;
+    own.steps[MEMBERS].us = (double)(times.met_ns - times.connected_ns) / 1e3;
+    own.steps[TREE].us = (double)(times.made_ns - times.met_ns) / 1e3;
+}
+
+/* A context, where there is none, and a group in it. */
+static int make(uint64_t turn, struct wf_status *status)
+{
+    double begun_us = rank_now_us();
+    int result = own.member.context ? 0 : coll_open_context(own.options, &own.member, status);
+
+    own.steps[CONTEXT].us = rank_now_us() - begun_us;
+    if (result == 0)
+        result = coll_make_group(own.options, &own.member, turn, status);
+    if (result == 0)
+        note_group();
+    return result;
+}
 
 static int weft_open(const struct rank_asked *asked, uint32_t *rank, uint32_t *ranks, struct wf_status *status)
 {
-    int result = coll_join(own.options, &own.member, status);
-
     own.timeout_ms = (int)asked->timeout_s * 1000;
+    int result = make(0, status);
     if (result)
         return result;
     *rank = weft_group_rank(own.member.group);
     *ranks = weft_group_size(own.member.group);
     return 0;
+}
+
+static const char *const renewals[] = {"group", "context and group", NULL};
+
+static int weft_renew(const struct rank_asked *asked, int which, uint64_t turn, struct wf_status *status)
+{
+    double begun_us = rank_now_us();
+
+    (void)asked;
+    if (which == 0)
+        coll_drop_group(&own.member);
+    else
+        coll_leave(&own.member);
+    own.steps[CLOSE].us = rank_now_us() - begun_us;
+    return make(turn, status);
+}
+
+static const struct rank_step *weft_steps(void)
+{
+    return own.steps;
 }
 
 /* What is quoted in JSON without escapes. */
@@ -122,6 +177,9 @@ int coll_member(const struct bench_options *options)
         .barrier = weft_barrier,
         .gather = weft_gather,
         .close = weft_close,
+        .renewals = renewals,
+        .renew = weft_renew,
+        .steps = weft_steps,
     };
     struct rank_asked asked;
     struct wf_status status = {0};

@@ -107,6 +107,15 @@ static const struct bench_about commands[] = {
      SETTINGS_ELSEWHERE "Exit status: 0 every rank that was delayed was named; 1 one was not, or a barrier failed; "
                         "2 wrong usage; 77 not available here.",
      NULL},
+    {BENCH_SETUP_COST, "setup-cost", "a communicator made anew in every iteration, against one that is kept",
+     "weft setup-cost [--processes N,...] [--backend LIST] [OPTION...]",
+     "Has ranks do one all-reduce an iteration: with what it needs made for the first time (cold), kept, or made anew "
+     "each time. On Weft that is the group, or the context with it, and the time is told step by step: names, "
+     "connects, "
+     "members. On MPI it is a communicator, on Gloo a context. What a backend does not have is n/a, with the reason.",
+     "weft setup-cost\n"
+     "weft setup-cost --backend weft,mpi,gloo --processes 2,4 --json cost.json\n",
+     SETTINGS_ELSEWHERE "Exit status: 0 everything ran; 1 a run failed; 2 wrong usage; 77 not available here.", NULL},
     {BENCH_REPORT, "report", "one HTML page of results, with a verdict, charts and tables",
      "weft report FILE... [OPTION...]",
      "Makes one HTML page of result files: the verdict first, then every pair, bandwidth and time over size, rails, "

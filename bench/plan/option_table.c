@@ -9,7 +9,8 @@
 
 #define COLL BENCH_COLLECTIVE
 #define STRAGGLER BENCH_STRAGGLER
-#define RANKS (COLL | STRAGGLER)
+#define SETUP_COST BENCH_SETUP_COST
+#define RANKS (COLL | STRAGGLER | SETUP_COST)
 #define MEASURES (BENCH_MESH | BENCH_PAIR | BENCH_PEERS | BENCH_SWEEP | BENCH_PROFILE)
 #define HAS_SETTINGS (MEASURES | BENCH_TOPO | BENCH_CONFIG | BENCH_DOCTOR | RANKS)
 #define EVERY_COMMAND (HAS_SETTINGS | BENCH_KEY | BENCH_NIC | BENCH_COMPLETION | BENCH_REPORT)
@@ -70,7 +71,7 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
     [OPT_DRY_RUN] = ROW("dry-run", 0, NONE, BENCH_NIC, CHANGE, NULL, "print what would be changed, and change nothing"),
     [OPT_ALLOW] = ROW("allow", 0, NEEDED, BENCH_NIC, CHANGE, "USER,...",
                       "serve: users, by name or number, who may have queues and rules, besides root"),
-    [OPT_COLL_BACKEND] = ROW("backend", 0, NEEDED, COLL, WHAT, "LIST",
+    [OPT_COLL_BACKEND] = ROW("backend", 0, NEEDED, COLL | SETUP_COST, WHAT, "LIST",
                              "weft, nccl, openmpi, mpich, gloo, in turns; mpi: both MPIs (default: weft)"),
     [OPT_COLL_OP] = ROW("op", 0, NEEDED, COLL, WHAT, "LIST",
                         "all_reduce, all_gather, reduce_scatter, broadcast, alltoall, sendrecv, or all (default: "

@@ -19,7 +19,8 @@
 #define RUNS (MESH | PAIR | SWEEP) /* what a sweep passes on to its runs */
 #define PLANS (RUNS | PROFILE)
 #define PAIRS (PLANS | PEERS) /* what two nodes measure */
-#define RANKS (COLLECTIVE | STRAGGLER)
+#define SETUP_COST WF_USE_SETUP_COST
+#define RANKS (COLLECTIVE | STRAGGLER | SETUP_COST)
 #define MOVES (PAIRS | RANKS)
 
 /* Arguments: group, topic, the commands it acts on, name, default, then what the type needs, the first sentence of its
@@ -211,10 +212,10 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_END] = SIZE(BENCH, WHAT, PLANS | COLLECTIVE, "end", "64M", 0, TIB, "The largest message size."),
     [WF_SET_FACTOR] = INT(BENCH, WHAT, PLANS | COLLECTIVE, "factor", "4", "", 1, 1048576,
                           "Each message size is this many times the one before."),
-    [WF_SET_SIZE] = SIZES(BENCH, WHAT, PAIRS | COLLECTIVE, "size", "", 0, TIB,
+    [WF_SET_SIZE] = SIZES(BENCH, WHAT, PAIRS | COLLECTIVE | SETUP_COST, "size", "", 0, TIB,
                           "The message sizes, separated by commas, instead of begin, end and factor."),
     [WF_SET_ITERS] =
-        COUNT(BENCH, HOW, PAIRS | COLLECTIVE, "iters", "auto", "messages", "auto", 1000000000,
+        COUNT(BENCH, HOW, PAIRS | COLLECTIVE | SETUP_COST, "iters", "auto", "messages", "auto", 1000000000,
               "Measured messages per pair and size; auto (or 0) takes as many as fit into the duration.",
               .more = "auto takes what fits into the size's share of it, at least 8 (64 small ones), and 2000 for a "
                       "ping-pong.",

@@ -10,6 +10,8 @@
 
 #include "rank.h"
 
+static MPI_Comm comm; /* on which everything runs: all processes, or a duplicate of that */
+
 static int fail(struct wf_status *status, const char *what, int code)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -29,7 +31,8 @@ static int mpi_open(const struct rank_asked *asked, uint32_t *rank, uint32_t *ra
     int code = MPI_Init(NULL, NULL);
     if (code != MPI_SUCCESS)
         return wf_fail(status, -EIO, "MPI_Init failed");
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    comm = MPI_COMM_WORLD;
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &own);
     MPI_Comm_size(MPI_COMM_WORLD, &all);
     *rank = (uint32_t)own;
@@ -109,7 +112,7 @@ static int mpi_run(struct rank_call *call, struct wf_status *status)
 {
     const void *send = call->in_place ? MPI_IN_PLACE : call->send;
     MPI_Datatype type = type_of(call->type);
-    MPI_Comm world = MPI_COMM_WORLD;
+    MPI_Comm world = comm;
     int count = (int)call->count, rank, ranks;
 
     switch (call->op) {
@@ -143,12 +146,30 @@ static int mpi_run(struct rank_call *call, struct wf_status *status)
 
 static int mpi_barrier(struct wf_status *status)
 {
-    return fail(status, "MPI_Barrier", MPI_Barrier(MPI_COMM_WORLD));
+    return fail(status, "MPI_Barrier", MPI_Barrier(comm));
 }
 
 static int mpi_gather(const double *own, int count, double *all, struct wf_status *status)
 {
-    return fail(status, "MPI_Allgather", MPI_Allgather(own, count, MPI_DOUBLE, all, count, MPI_DOUBLE, MPI_COMM_WORLD));
+    return fail(status, "MPI_Allgather", MPI_Allgather(own, count, MPI_DOUBLE, all, count, MPI_DOUBLE, comm));
+}
+
+/* MPI is initialized once in a process: what can be made anew is a communicator, over the connections there are. */
+static const char *const renewals[] = {"communicator", NULL};
+
+static int mpi_renew(const struct rank_asked *asked, int which, uint64_t turn, struct wf_status *status)
+{
+    MPI_Comm fresh;
+
+    (void)asked;
+    (void)which;
+    (void)turn;
+    int result = fail(status, "MPI_Comm_dup", MPI_Comm_dup(MPI_COMM_WORLD, &fresh));
+    if (result == 0 && comm != MPI_COMM_WORLD)
+        result = fail(status, "MPI_Comm_free", MPI_Comm_free(&comm));
+    if (result == 0)
+        comm = fresh;
+    return result;
 }
 
 static void mpi_close(void)
@@ -167,6 +188,8 @@ int main(int argc, char **argv)
         .barrier = mpi_barrier,
         .gather = mpi_gather,
         .close = mpi_close,
+        .renewals = renewals,
+        .renew = mpi_renew,
     };
     int status = rank_main(&backend, argc, argv), running = 0, over = 0;
 

@@ -56,7 +56,8 @@ struct rank_asked {
     uint64_t warmup; /* before them */
     uint64_t share_ms;
     bool check, out_of_place, in_place;
-    uint64_t timeout_s;              /* for one operation */
+    uint64_t renew;     /* instead of measuring operations: set-up anew so many times, and what it costs; 0: no */
+    uint64_t timeout_s; /* for one operation */
     const char *with[RANK_WITH_MAX]; /* "NAME=VALUE" for the backend; ends with NULL */
 };
 
@@ -73,6 +74,12 @@ struct rank_call {
     const void *result; /* where it is: `recv`, unless run() sets another place within the buffers */
 };
 
+/* One step of the last open() or renew(), and how long it took. */
+struct rank_step {
+    const char *name; /* "connect" */
+    double us;
+};
+
 /* All functions fail with a negative errno and the reason in `status`. One thread calls. */
 struct rank_backend {
     const char *name;
@@ -87,6 +94,12 @@ struct rank_backend {
     /* `all` gets `count` numbers of every rank, in the order of ranks. */
     int (*gather)(const double *own, int count, double *all, struct wf_status *status);
     void (*close)(void);
+    /* What can be made anew within a process, in few words, ends with NULL; NULL: nothing. */
+    const char *const *renewals;
+    /* Ends number `which` of them, and makes it anew. `turn` grows from 1 on, and is the same at every rank. */
+    int (*renew)(const struct rank_asked *asked, int which, uint64_t turn, struct wf_status *status);
+    /* Where the time of the last open() or renew() went, ends with a name NULL; NULL: only the whole is known. */
+    const struct rank_step *(*steps)(void);
 };
 
 /* Exit status: 0; 1 something failed, and standard error says what; 2 wrong usage; 77 not available here. */
@@ -94,6 +107,9 @@ int rank_main(const struct rank_backend *backend, int argc, char **argv);
 
 /* As rank_main(), from what was read already. */
 int rank_run(const struct rank_backend *backend, const struct rank_asked *asked);
+
+/* Of CLOCK_MONOTONIC. */
+double rank_now_us(void);
 
 /* The value of NAME in `asked->with`; NULL: it is not there. */
 const char *rank_with(const struct rank_asked *asked, const char *name);
