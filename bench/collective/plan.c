@@ -128,7 +128,7 @@ static int own_default(struct wf_config *config, enum wf_setting_id id, const ch
 {
     if (!bench_is_default(config, id))
         return 0;
-    return wf_config_set(config, id, text, WF_ORIGIN_DEFAULT, "default of weft collective", status);
+    return wf_config_set(config, id, text, WF_ORIGIN_DEFAULT, "default of the command", status);
 }
 
 /* What weft setup-cost asks of its ranks: one operation of one size, again and again. */

@@ -30,6 +30,14 @@ struct setup {
 
 static void add_absent(struct setup *setup, const char *backend, const char *why)
 {
+    const json_t *entry;
+    size_t index;
+
+    json_array_foreach(setup->found.absent, index, entry)
+    {
+        if (strcmp(bench_heard_text(entry, "what"), backend) == 0)
+            return;
+    }
     json_array_append_new(setup->found.absent,
                           json_pack("{s:s, s:o}", "what", backend, "reason", bench_heard_string(why)));
 }

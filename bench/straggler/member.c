@@ -30,7 +30,7 @@ struct member {
     struct straggler_told *all; /* of each rank */
     struct straggler_rule rule;
     struct straggler_judged *judged;
-    double curve_ms; /* the largest lateness since the last point, and whose */
+    double curve_ms; /* the largest usual lateness since the last point, and whose */
     uint32_t curve_rank;
     bool over; /* a barrier's deadline has passed, and the group has ended */
 };
@@ -116,10 +116,16 @@ static void say_late(const struct member *member, uint64_t number, uint32_t rank
                   judged->verdict == STRAGGLER_NAMED, "after_ms", after_ms));
 }
 
+/* Neither late nor delayed: others have a line of their own. */
+static bool is_usual(const struct member *member, uint32_t rank)
+{
+    return member->judged[rank].verdict == STRAGGLER_IN_TIME && !(member->all[rank].delayed_ms > 0);
+}
+
 static void put_curve(struct member *member, uint64_t number)
 {
     for (uint32_t i = 0; i < member->ranks; i++)
-        if (member->judged[i].late_ms > member->curve_ms) {
+        if (is_usual(member, i) && member->judged[i].late_ms > member->curve_ms) {
             member->curve_ms = member->judged[i].late_ms;
             member->curve_rank = i;
         }

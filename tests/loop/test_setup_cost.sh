@@ -30,6 +30,16 @@ pass_if "the table: $(cat out)" [ "$(grep -Ec '^weft +[23]  (cold|kept|group|con
 pass_if "where the time went: $(cat out)" [ "$(grep -c '^#   of that, ms: .*names .*, connect ' out)" -eq 6 ]
 nothing_left || fail "something is left"
 
+# ---- the report knows it
+weft report weft.json --html page.html --plots plots
+pass_if "a report: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "its verdict: $(flat out)" grep -q 'Weft, 3 ranks, context and group made anew: [0-9.e+]* ms an iteration' <(flat out)
+pass_if "its figures: $(ls plots)" [ -s plots/setup-time.dat ]
+pass_if "and the steps" [ -s plots/setup-steps.dat ]
+jq '.rows = [1, {"steps_us": {"names": "x"}, "time_us": []}] | .not_available = 3' weft.json >damaged.json
+weft report damaged.json --html page.html
+pass_if "one that is damaged is read as far as it goes: status $status: $(cat err)" [ "$status" -eq 0 ]
+
 # ---- other backends: those that are here have rows, the others are n/a
 weft setup-cost --backend weft,nccl,mpi,gloo -n 2 --quiet --json -
 pass_if "all of them: status $status: $(cat err)" [ "$status" -eq 0 ]

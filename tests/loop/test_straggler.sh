@@ -39,6 +39,17 @@ weft straggler --delay-ms 0 --barriers 50 --threshold-ms 3000 --json none.json
 pass_if "nobody: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "no event: $(jq -c .events none.json)" json none.json '.events == [] and .summary.delayed == 0'
 
+# ---- the report knows it
+weft report first.json --html page.html --plots plots
+pass_if "a report: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "its verdict: $(cat out)" grep -q '^Delayed on purpose before 4 barriers, named at 4 of them;' out
+pass_if "its figures: $(ls plots)" [ -s plots/straggler-lateness.dat ]
+pass_if "who was late: $(cat plots/straggler-lateness.dat)" grep -q 'delayed on purpose, and named' plots/straggler-lateness.dat
+pass_if "and bars" [ -s plots/straggler-ranks.dat ]
+jq '.events = 7 | .ranks = {} | .curve = [[]] | .facts = null | .summary = []' first.json >damaged.json
+weft report damaged.json --html page.html
+pass_if "one that is damaged is read as far as it goes: status $status: $(cat err)" [ "$status" -eq 0 ]
+
 # ---- the deadline of a barrier: the group names who has not come
 weft straggler --processes 3 --every 2 --delay-ms 4000 --delayed-rank 1 --timeout 1 --json dead.json
 pass_if "a deadline: status $status: $(cat err)" [ "$status" -eq 1 ]
