@@ -139,7 +139,10 @@ struct setup_row *setup_rows(const struct setup_found *found, size_t *count)
         return NULL;
     json_array_foreach(found->samples, index, sample)
     {
-        if (*count == 0 || !of_row(sample, &rows[*count - 1])) /* those of a row lie side by side */
+        size_t row = 0;
+        while (row < *count && !of_row(sample, &rows[row]))
+            row++;
+        if (row == *count)
             fill(found, &rows[(*count)++], sample);
     }
     compare(rows, *count);

@@ -38,7 +38,7 @@ void setup_found_fini(struct setup_found *found);
 int setup_found_read(struct setup_found *found, const char *backend, const char *text, json_t **facts,
                      struct wf_status *status);
 
-/* The rows in the order of the samples, owned by the caller; NULL: no memory. */
+/* The rows in the order of their first samples, owned by the caller; NULL: no memory. */
 struct setup_row *setup_rows(const struct setup_found *found, size_t *count);
 
 #endif

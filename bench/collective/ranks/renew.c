@@ -70,6 +70,17 @@ static int iterate(struct rank_world *world, int which, uint64_t turn, struct wf
                          status);
 }
 
+/* One iteration of each kind. In turns, what else the machine does meets all of them. */
+static int take_turns(struct rank_world *world, uint64_t *turn, struct wf_status *status)
+{
+    const char *const *renewals = world->backend->renewals;
+    int result = iterate(world, -1, *turn, status);
+
+    for (int which = 0; renewals && renewals[which] && result == 0; which++)
+        result = iterate(world, which, ++*turn, status);
+    return result;
+}
+
 int rank_renew(struct rank_world *world, struct wf_status *status)
 {
     const struct rank_backend *backend = world->backend;
@@ -80,9 +91,6 @@ int rank_renew(struct rank_world *world, struct wf_status *status)
     if (result == 0)
         result = tell(world, "cold", world->open_us, operation_us, backend->steps ? backend->steps() : NULL, 0, status);
     for (uint64_t i = 0; i < world->asked->renew && result == 0; i++)
-        result = iterate(world, -1, i, status);
-    for (int which = 0; backend->renewals && backend->renewals[which]; which++)
-        for (uint64_t i = 0; i < world->asked->renew && result == 0; i++)
-            result = iterate(world, which, ++turn, status);
+        result = take_turns(world, &turn, status);
     return result;
 }
