@@ -146,6 +146,10 @@ static void put_collectives(const struct rank_asked *asked, struct peer_command 
     peer_word(out, "%s", rank_type_name(asked->type));
     peer_word(out, "-o");
     peer_word(out, "%s", rank_redop_name(asked->redop));
+    if (asked->renew) {
+        peer_word(out, "--renew");
+        peer_word(out, "%llu", (unsigned long long)asked->renew);
+    }
     peer_word(out, "--place");
     peer_word(out, "%s", asked->in_place && asked->out_of_place ? "both" : asked->in_place ? "in" : "out");
 }
@@ -187,10 +191,6 @@ static void put_settings(const struct coll_plan *plan, struct peer_command *out)
         peer_word(out, "--rails");
         peer_word(out, "%s", plan->rails);
     }
-    if (plan->options->command != BENCH_COLLECTIVE)
-        return;
-    peer_word(out, "--duration");
-    peer_word(out, "%s", wf_config_text(config, WF_SET_DURATION));
 }
 
 static void put_weft(const struct coll_plan *plan, const struct coll_run *run, uint32_t rank, struct peer_command *out)
@@ -204,7 +204,14 @@ static void put_weft(const struct coll_plan *plan, const struct coll_run *run, u
         peer_word(out, "found");
     else
         peer_word(out, "%u/%u/%s/weft.%u", rank, run->ranks, plan->meeting, run->number);
-    put_asked(run->asked, out);
+    for (int i = 0; run->words && run->words[i]; i++)
+        peer_word(out, "%s", run->words[i]);
+    if (!run->words)
+        put_asked(run->asked, out);
+    if (!run->words && plan->options->command != BENCH_OVERLAP) {
+        peer_word(out, "--duration");
+        peer_word(out, "%s", wf_config_text(plan->options->config, WF_SET_DURATION));
+    }
     put_settings(plan, out);
 }
 

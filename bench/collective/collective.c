@@ -14,6 +14,7 @@
 #include "files.h"
 #include "run.h"
 #include "table.h"
+#include "work.h"
 
 #define RANK_BYTES (48u << 20) /* of a process beside its buffers */
 
@@ -200,9 +201,10 @@ static int finish(struct measurement *measurement)
     return measurement->end.exit_status;
 }
 
-/* Signals are taken before there is another thread. */
-static int perform(struct measurement *measurement, const struct bench_options *options, struct wf_status *status)
+static int perform(void *context, struct wf_status *status)
 {
+    struct measurement *measurement = context;
+    const struct bench_options *options = measurement->plan.options;
     struct rank_asked asked;
     int result = coll_plan_asked(&asked, options, status);
 
@@ -211,20 +213,12 @@ static int perform(struct measurement *measurement, const struct bench_options *
     if (result == 0)
         result = coll_found_init(&measurement->found, status);
     if (result == 0) {
-        bench_progress_open(&measurement->progress, !bench_quiet(options->config));
+        bench_progress_open(&measurement->progress, !bench_quiet(measurement->plan.options->config));
         run_all(measurement);
         bench_progress_end(&measurement->progress);
         bench_progress_close(&measurement->progress);
     }
     return result;
-}
-
-static int be_member(struct bench_options *options)
-{
-    struct rank_asked asked;
-    struct wf_status status = {0};
-
-    return coll_plan_asked(&asked, options, &status) == 0 ? coll_member(options, &asked) : coll_fail(&status);
 }
 
 int bench_collective_run(struct bench_options *options)
@@ -233,15 +227,12 @@ int bench_collective_run(struct bench_options *options)
     struct wf_status status = {0};
 
     if (options->collective.member)
-        return be_member(options);
-    coll_end_begin(&measurement.end);
+        return coll_member(options, NULL);
+    coll_note_time(&measurement.end.time);
+    measurement.plan.options = options;
     measurement.out = bench_quiet(options->config) ? NULL : bench_people(options->config);
-    int result = coll_signals_start(&status);
-    if (result == 0) {
-        result = perform(&measurement, options, &status);
-        bench_interrupt_stop();
-    }
-    int exit_status = result ? coll_fail(&status) : finish(&measurement);
+    int result = coll_with_signals(perform, &measurement, &status);
+    int exit_status = result ? coll_refused(&status) : finish(&measurement);
     coll_found_fini(&measurement.found);
     coll_plan_fini(&measurement.plan);
     return exit_status;

@@ -3,25 +3,13 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/limits.h"
 #include "bench/words/heard.h"
 #include "bench/words/host.h"
 #include "bench/words/interrupt.h"
 #include "bench/words/json.h"
 #include "bench/words/words.h"
 #include "weft.h"
-
-void coll_end_begin(struct coll_end *end)
-{
-    time_t now = time(NULL);
-    struct tm utc;
-
-    gmtime_r(&now, &utc);
-    strftime(end->started, sizeof end->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    strftime(end->stamp, sizeof end->stamp, "%Y%m%d_%H%M%S", &utc);
-}
 
 void coll_end_keep(struct coll_end *end, const struct wf_status *status)
 {
@@ -37,43 +25,6 @@ void coll_end_note_signal(struct coll_end *end)
         return;
     snprintf(end->error, sizeof end->error, "interrupted by %s", bench_signal_name(bench_interrupt_signal()));
     end->error_code = -EINTR;
-}
-
-/* --- signals --- */
-
-static int heard(void *context, int signal)
-{
-    (void)context;
-    (void)signal;
-    return BENCH_LAST_WORDS_MS;
-}
-
-static void waiting(void *context, int signal)
-{
-    (void)context;
-    fprintf(stderr, "weft: ending the ranks after %s: a second signal ends weft at once\n", bench_signal_name(signal));
-}
-
-/* What still runs has a keeper, which notices that this process has gone. */
-static void last_words(void *context, bool again)
-{
-    (void)context;
-    fprintf(stderr, "weft: interrupted by %s%s\n", bench_signal_name(bench_interrupt_signal()),
-            again ? ", and ended at once by a second signal" : "");
-}
-
-int coll_signals_start(struct wf_status *status)
-{
-    static const struct bench_interrupt_ops ops = {heard, waiting, last_words};
-
-    return bench_interrupt_start(&ops, NULL, status);
-}
-
-int coll_fail(struct wf_status *status)
-{
-    wf_blame_memory_limit(status);
-    fprintf(stderr, "weft: %s\n", status->text);
-    return status->code == -EINVAL ? BENCH_USAGE : status->code == -EOPNOTSUPP ? BENCH_UNAVAILABLE : BENCH_FAILED;
 }
 
 /* --- reasons --- */
@@ -111,7 +62,7 @@ json_t *coll_head_to_json(const char *schema, const struct bench_options *option
     json_object_set_new(root, "schema", json_string(schema));
     json_object_set_new(root, "command", json_string(bench_command_name(options->command)));
     json_object_set_new(root, "version", json_string(weft_version()));
-    json_object_set_new(root, "started", json_string(end->started));
+    json_object_set_new(root, "started", json_string(end->time.started));
     json_object_set_new(root, "interrupted", json_boolean(bench_interrupt_signal() != 0));
     json_object_set_new(root, "error", end->error[0] ? bench_heard_string(end->error) : json_null());
     json_object_set_new(root, "error_code", bench_error_code_to_json(end->error_code));

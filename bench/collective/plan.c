@@ -15,6 +15,8 @@
 #define LOCAL_RAILS "127.0.0.1"
 #define SELF_TEST_MS 5
 #define SELF_TEST_SIZES "1K,256K"
+#define SET_UP_SIZE "64K"
+#define SET_UP_ITERS "20"
 #define TIMEOUT_LEAST_S 60 /* for one operation: an MPI that does not yield takes its time */
 
 /* --- what is asked of a rank --- */
@@ -137,11 +139,35 @@ int coll_own_default(const struct bench_options *options, enum wf_setting_id id,
     return wf_config_set(options->config, id, text, WF_ORIGIN_DEFAULT, origin, status);
 }
 
+/* What weft setup-cost asks of its ranks: one operation of one size, again and again. */
+static int ask_set_up(struct rank_asked *asked, const struct bench_options *options, struct wf_status *status)
+{
+    *asked = (struct rank_asked){.op_count = 1,
+                                 .ops = {BENCH_ALL_REDUCE},
+                                 .type = RANK_FLOAT32,
+                                 .redop = RANK_SUM,
+                                 .in_place = true,
+                                 .timeout_s = TIMEOUT_LEAST_S};
+    int result = coll_own_default(options, WF_SET_ROUNDS, "1", status);
+    if (result == 0)
+        result = coll_own_default(options, WF_SET_SIZE, SET_UP_SIZE, status);
+    if (result == 0)
+        result = coll_own_default(options, WF_SET_ITERS, SET_UP_ITERS, status);
+    if (result == 0)
+        result = read_sizes(asked, options->config, status);
+    if (result == 0 && asked->size_count > 1)
+        result = wf_fail(status, -EINVAL, "--size: weft setup-cost takes one");
+    asked->renew = (uint64_t)wf_config_number(options->config, WF_SET_ITERS);
+    return result == 0 && asked->renew == 0 ? wf_fail(status, -EINVAL, "--iters: a number from 1 up") : result;
+}
+
 int coll_plan_asked(struct rank_asked *asked, const struct bench_options *options, struct wf_status *status)
 {
     const struct bench_collective_words *words = &options->collective;
     bool test = words->self_test;
 
+    if (options->command == BENCH_SETUP_COST)
+        return ask_set_up(asked, options, status);
     memset(asked, 0, sizeof *asked);
     int result = coll_own_default(options, WF_SET_WARMUP, "1", status);
     if (result == 0)

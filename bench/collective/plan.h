@@ -95,6 +95,8 @@ struct coll_run {
     uint32_t ranks;
     uint32_t number; /* of the run, from 0 */
     const struct rank_asked *asked;
+    const char *const
+        *words; /* of the command line of a rank of Weft, instead of `asked`; ends with NULL. NULL: none */
 };
 
 /* The programs of a run: one, or one for each rank. */
@@ -103,7 +105,8 @@ uint32_t coll_program_count(const struct coll_plan *plan, const struct coll_run 
 /* The command of program `index`. It comes zeroed. -ENOBUFS: too long. */
 int coll_command(const struct coll_plan *plan, const struct coll_run *run, uint32_t index, struct peer_command *out);
 
-/* Weft as a backend of rank.h: `member` is "RANK/SIZE/FILE", "found" or "found/FILE". Exit status as of rank_run(). */
+/* Weft as a backend of rank.h: `member` is "RANK/SIZE/FILE", "found" or "found/FILE". `asked` NULL: what
+ * coll_plan_asked() reads. Exit status as of rank_run(). */
 int coll_member(const struct bench_options *options, const struct rank_asked *asked);
 
 #endif

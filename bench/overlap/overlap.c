@@ -161,14 +161,13 @@ static int finish(struct measurement *measurement, const struct bench_options *o
     return BENCH_FAILED;
 }
 
-static int perform(struct measurement *measurement, const struct bench_options *options, const struct rank_asked *asked,
-                   struct wf_status *status)
+static int perform(void *context, struct wf_status *status)
 {
-    int result = coll_signals_start(status);
+    struct measurement *measurement = context;
+    const struct bench_options *options = measurement->plan.options;
+    struct rank_asked asked = measurement->plan.asked;
+    int result = coll_plan_init(&measurement->plan, options, &asked, status);
 
-    if (result)
-        return result;
-    result = coll_plan_init(&measurement->plan, options, asked, status);
     if (result == 0)
         result = overlap_found_init(&measurement->found, status);
     if (result == 0) {
@@ -177,7 +176,6 @@ static int perform(struct measurement *measurement, const struct bench_options *
         bench_progress_end(&measurement->progress);
         bench_progress_close(&measurement->progress);
     }
-    bench_interrupt_stop();
     return result;
 }
 
@@ -190,10 +188,12 @@ int bench_overlap(struct bench_options *options)
 
     if (result == 0 && options->collective.member)
         return coll_member(options, &asked);
-    coll_end_begin(&measurement.end);
+    coll_note_time(&measurement.end.time);
+    measurement.plan.options = options;
+    measurement.plan.asked = asked;
     if (result == 0)
-        result = perform(&measurement, options, &asked, &status);
-    int exit_status = result ? coll_fail(&status) : finish(&measurement, options);
+        result = coll_with_signals(perform, &measurement, &status);
+    int exit_status = result ? coll_refused(&status) : finish(&measurement, options);
     overlap_found_fini(&measurement.found);
     coll_plan_fini(&measurement.plan);
     return exit_status;

@@ -9,7 +9,9 @@
 
 #define COLL BENCH_COLLECTIVE
 #define OVER BENCH_OVERLAP
-#define RANKS (COLL | OVER) /* that start ranks */
+#define STRAGGLER BENCH_STRAGGLER
+#define SETUP_COST BENCH_SETUP_COST
+#define RANKS (COLL | OVER | STRAGGLER | SETUP_COST) /* that start ranks */
 #define MEASURES (BENCH_MESH | BENCH_PAIR | BENCH_PEERS | BENCH_SWEEP | BENCH_PROFILE)
 #define HAS_SETTINGS (MEASURES | BENCH_TOPO | BENCH_CONFIG | BENCH_DOCTOR | RANKS)
 #define EVERY_COMMAND (HAS_SETTINGS | BENCH_KEY | BENCH_NIC | BENCH_COMPLETION | BENCH_REPORT)
@@ -70,7 +72,7 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
     [OPT_DRY_RUN] = ROW("dry-run", 0, NONE, BENCH_NIC, CHANGE, NULL, "print what would be changed, and change nothing"),
     [OPT_ALLOW] = ROW("allow", 0, NEEDED, BENCH_NIC, CHANGE, "USER,...",
                       "serve: users, by name or number, who may have queues and rules, besides root"),
-    [OPT_COLL_BACKEND] = ROW("backend", 0, NEEDED, RANKS, WHAT, "LIST",
+    [OPT_COLL_BACKEND] = ROW("backend", 0, NEEDED, COLL | OVER | SETUP_COST, WHAT, "LIST",
                              "weft, nccl, openmpi, mpich, gloo, in turns; mpi: both MPIs (default: weft)"),
     [OPT_COLL_OP] = ROW("op", 0, NEEDED, COLL, WHAT, "LIST",
                         "all_reduce, all_gather, reduce_scatter, broadcast, alltoall, sendrecv, or all (default: "
@@ -87,7 +89,7 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
                           "each backend also with its other algorithms and yielding; the best of all counts"),
     [OPT_COLL_PROCESSES] = ROW("processes", 0, NEEDED, RANKS, NODES, "N,...|found",
                                "so many ranks, started here, one number after the other; found: this is one of the "
-                               "ranks that a launcher has started (default: 2)"),
+                               "ranks that a launcher has started (default: 2; weft straggler: 4)"),
     [OPT_COLL_HOSTS] = ROW("hosts", 0, NEEDED, RANKS, NODES, "HOST,...",
                            "start the ranks there by --rsh instead, in turns; this program lies at the same place"),
     [OPT_COLL_RSH] = ROW("rsh", 0, NEEDED, RANKS, NODES, "PROGRAM",
@@ -112,6 +114,19 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
     [OPT_OVERLAP_STYLE] = ROW("style", 0, NEEDED, OVER, WHAT, "LIST",
                               "all_reduce: every rank alike; server: rank 0 gathers, adds and sends the sums (default: "
                               "all_reduce)"),
+    [OPT_BARRIERS] = ROW("barriers", 0, NEEDED, STRAGGLER, WHAT, "N", "so many barriers (default: 200)"),
+    [OPT_DELAY_MS] = ROW("delay-ms", 0, NEEDED, STRAGGLER, WHAT, "MS",
+                         "how long the delayed rank is late (default: 50); 0: none is delayed, and who is late is "
+                         "late by itself"),
+    [OPT_EVERY] = ROW("every", 0, NEEDED, STRAGGLER, WHAT, "N",
+                      "a rank is delayed before one barrier in N (default: "
+                      "20)"),
+    [OPT_DELAYED_RANK] = ROW("delayed-rank", 0, NEEDED, STRAGGLER, WHAT, "N|any",
+                             "which one, from 0; any: --seed says which, each time (default: any)"),
+    [OPT_INTERVAL_MS] =
+        ROW("interval-ms", 0, NEEDED, STRAGGLER, WHAT, "MS", "how long all rest before a barrier (default: 0)"),
+    [OPT_THRESHOLD_MS] = ROW("threshold-ms", 0, NEEDED, STRAGGLER, HOW, "MS",
+                             "who is late by less than this is not named (default: 10)"),
     [OPT_SET] = ROW("set", 0, NEEDED, HAS_SETTINGS, SETTINGS, "NAME=VALUE", "any setting by its name"),
     [OPT_PRESET] = ROW("preset", 0, NEEDED, HAS_SETTINGS, SETTINGS, "NAME=VALUE",
                        "a default of whoever starts weft: file, environment and options go before it"),

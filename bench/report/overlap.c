@@ -168,7 +168,7 @@ int report_overlap(struct report_figures *figures, const struct report_run *run,
     if (result == 0)
         result = add_styles(figures, run, status);
     if (result == 0)
-        result = report_missing(figures, run, "overlap-missing", status);
+        result = report_missing(figures, run, status);
     return result == 0 ? report_machine(figures, run, status) : result;
 }
 

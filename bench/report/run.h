@@ -62,7 +62,9 @@ enum report_source {
     REPORT_OF_SENSE,      /* temperatures.csv of weft profile */
     REPORT_OF_PLAN,       /* a drawing of weft topo */
     REPORT_OF_COLLECTIVE, /* weft collective, JSON or CSV */
-    REPORT_OF_OVERLAP
+    REPORT_OF_STRAGGLER,  /* weft straggler */
+    REPORT_OF_SETUP,      /* weft setup-cost */
+    REPORT_OF_OVERLAP     /* weft overlap */
 };
 
 /* Owner: the report's list. */

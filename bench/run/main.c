@@ -19,6 +19,8 @@
 #include "bench/raw/raw.h"
 #include "bench/report/report.h"
 #include "bench/result/files.h"
+#include "bench/setup/setup_cost.h"
+#include "bench/straggler/straggler.h"
 #include "bench/sweep/sweep.h"
 #include "bench/topo/topo.h"
 #include "bench/words/words.h"
@@ -48,6 +50,8 @@ static const struct command {
     {BENCH_PROFILE, bench_run, NULL},
     {BENCH_COLLECTIVE, bench_collective_run, NULL},
     {BENCH_OVERLAP, bench_overlap, NULL},
+    {BENCH_STRAGGLER, bench_straggler, NULL},
+    {BENCH_SETUP_COST, bench_setup_cost, NULL},
     {BENCH_SWEEP, bench_sweep, NULL},
     {BENCH_TOPO, bench_topo, NULL},
     {BENCH_DOCTOR, bench_doctor, NULL},

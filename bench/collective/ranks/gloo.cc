@@ -254,9 +254,10 @@ std::shared_ptr<gloo::transport::Device> make_device(const std::string &name)
     return gloo::transport::tcp::CreateDevice(attr);
 }
 
-void connect_all(const std::string &folder, const std::string &devices, uint64_t timeout_s)
+void connect_all(const std::string &folder, const std::string &devices, uint64_t turn, uint64_t timeout_s)
 {
-    gloo::rendezvous::FileStore store(folder);
+    gloo::rendezvous::FileStore files(folder);
+    gloo::rendezvous::PrefixStore store(std::to_string(turn), files); // names of an earlier turn lead nowhere
     size_t at = 0;
 
     while (at <= devices.size()) {
@@ -285,7 +286,19 @@ int gloo_open(const rank_asked *asked, uint32_t *rank, uint32_t *ranks, wf_statu
         return wf_fail(status, -EINVAL, "RANK, WORLD_SIZE, --with store= and --with devices= are needed");
     world.algorithm = algorithm ? algorithm : "ring";
     world.devices = devices;
-    return guarded(status, "connecting", [&] { connect_all(store, devices, asked->timeout_s); });
+    return guarded(status, "connecting", [&] { connect_all(store, devices, 0, asked->timeout_s); });
+}
+
+const char *const gloo_renewals[] = {"context", nullptr};
+
+int gloo_renew(const rank_asked *asked, int, uint64_t turn, wf_status *status)
+{
+    return guarded(status, "connecting anew", [&] {
+        world.bound.reset();
+        world.bound_to = nullptr;
+        world.contexts.clear();
+        connect_all(rank_with(asked, "store"), world.devices, turn, asked->timeout_s);
+    });
 }
 
 void gloo_facts(FILE *out)
@@ -401,6 +414,8 @@ int main(int argc, char **argv)
     backend.send = gloo_send;
     backend.receive = gloo_receive;
     backend.close = gloo_close;
+    backend.renewals = gloo_renewals;
+    backend.renew = gloo_renew;
     int status = rank_main(&backend, argc, argv);
     fflush(stdout);
     _exit(status); // its threads would be destroyed in an order that it does not define

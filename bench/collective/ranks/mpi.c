@@ -5,12 +5,17 @@
 #include <errno.h>
 #include <limits.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rank.h"
 
 #define PIECE (UINT64_C(1) << 30)
+#define FINALIZE_S 3
+
+static MPI_Comm comm; /* on which everything runs: all processes, or a duplicate of that */
 
 static int fail(struct wf_status *status, const char *what, int code)
 {
@@ -32,7 +37,8 @@ static int mpi_open(const struct rank_asked *asked, uint32_t *rank, uint32_t *ra
         return wf_fail(status, -EIO, "MPI_Init failed");
     if (level < MPI_THREAD_SERIALIZED && asked->overlap.layers)
         return wf_fail(status, -EOPNOTSUPP, "this MPI lets no other thread call it");
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    comm = MPI_COMM_WORLD;
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &own);
     MPI_Comm_size(MPI_COMM_WORLD, &all);
     *rank = (uint32_t)own;
@@ -112,7 +118,7 @@ static int mpi_run(struct rank_call *call, struct wf_status *status)
 {
     const void *send = call->in_place ? MPI_IN_PLACE : call->send;
     MPI_Datatype type = type_of(call->type);
-    MPI_Comm world = MPI_COMM_WORLD;
+    MPI_Comm world = comm;
     int count = (int)call->count, rank, ranks;
 
     switch (call->op) {
@@ -146,12 +152,12 @@ static int mpi_run(struct rank_call *call, struct wf_status *status)
 
 static int mpi_barrier(struct wf_status *status)
 {
-    return fail(status, "MPI_Barrier", MPI_Barrier(MPI_COMM_WORLD));
+    return fail(status, "MPI_Barrier", MPI_Barrier(comm));
 }
 
 static int mpi_gather(const double *own, int count, double *all, struct wf_status *status)
 {
-    return fail(status, "MPI_Allgather", MPI_Allgather(own, count, MPI_DOUBLE, all, count, MPI_DOUBLE, MPI_COMM_WORLD));
+    return fail(status, "MPI_Allgather", MPI_Allgather(own, count, MPI_DOUBLE, all, count, MPI_DOUBLE, comm));
 }
 
 /* MPI counts in int. */
@@ -161,9 +167,9 @@ static int in_pieces(int rank, char *memory, uint64_t bytes, bool sends, struct 
 
     for (uint64_t done = 0; done < bytes && result == 0; done += PIECE) {
         int piece = (int)(bytes - done < PIECE ? bytes - done : PIECE);
-        result = sends ? fail(status, "MPI_Send", MPI_Send(memory + done, piece, MPI_BYTE, rank, 0, MPI_COMM_WORLD))
+        result = sends ? fail(status, "MPI_Send", MPI_Send(memory + done, piece, MPI_BYTE, rank, 0, comm))
                        : fail(status, "MPI_Recv",
-                              MPI_Recv(memory + done, piece, MPI_BYTE, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+                              MPI_Recv(memory + done, piece, MPI_BYTE, rank, 0, comm, MPI_STATUS_IGNORE));
     }
     return result;
 }
@@ -178,8 +184,44 @@ static int mpi_receive(uint32_t from, void *memory, uint64_t bytes, struct wf_st
     return in_pieces((int)from, memory, bytes, false, status);
 }
 
+/* MPI is initialized once in a process: what can be made anew is a communicator, over the connections there are. */
+static const char *const renewals[] = {"communicator", NULL};
+
+static int mpi_renew(const struct rank_asked *asked, int which, uint64_t turn, struct wf_status *status)
+{
+    MPI_Comm fresh;
+
+    (void)asked;
+    (void)which;
+    (void)turn;
+    int result = fail(status, "MPI_Comm_dup", MPI_Comm_dup(MPI_COMM_WORLD, &fresh));
+    if (result == 0 && comm != MPI_COMM_WORLD)
+        result = fail(status, "MPI_Comm_free", MPI_Comm_free(&comm));
+    if (result == 0)
+        comm = fresh;
+    return result;
+}
+
+/* All has been said and every rank has come to its end: nothing is lost. */
+static void leave(int signal)
+{
+    static const char text[] = RANK_BACKEND ": MPI_Finalize has not ended, and the rank has\n";
+    ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
+
+    (void)signal;
+    (void)ignored;
+    _exit(0);
+}
+
+/* MPICH's MPI_Finalize over UCX hangs in some runs (4.0.2, 1.13.1): one rank polls, another waits for it. */
 static void mpi_close(void)
 {
+    MPI_Barrier(comm);
+    signal(SIGALRM, leave);
+    alarm(FINALIZE_S);
+    if (comm != MPI_COMM_WORLD)
+        MPI_Comm_free(&comm);
+    comm = MPI_COMM_WORLD;
     MPI_Finalize();
 }
 
@@ -196,6 +238,8 @@ int main(int argc, char **argv)
         .send = mpi_send,
         .receive = mpi_receive,
         .close = mpi_close,
+        .renewals = renewals,
+        .renew = mpi_renew,
     };
     int status = rank_main(&backend, argc, argv), running = 0, over = 0;
 

@@ -50,7 +50,7 @@ static int take_all(struct rank_world *world, struct wf_status *status)
     world->recv = take_memory(most);
     if (world->send_bytes)
         world->send = take_memory(most);
-    world->all = calloc((size_t)world->ranks * RANK_TOLD, sizeof *world->all);
+    world->all = calloc((size_t)world->ranks * RANK_TOLD_MOST, sizeof *world->all);
     world->times_us = calloc(asked->iters ? asked->iters : RANK_ITERS_MAX, sizeof *world->times_us);
     if (!world->recv || (world->send_bytes && !world->send) || !world->all || !world->times_us ||
         values_init(&world->values, world->rank, world->ranks) != 0)
@@ -80,8 +80,10 @@ int rank_run(const struct rank_backend *backend, const struct rank_asked *asked)
 {
     struct rank_world world = {.backend = backend, .asked = asked};
     struct wf_status status = {0};
+    double begun_us = rank_now_us();
     int result = backend->open(asked, &world.rank, &world.ranks, &status);
 
+    world.open_us = rank_now_us() - begun_us;
     if (result) {
         fprintf(stderr, "%s: %s\n", backend->name, status.text); /* which rank it is may not be known */
         return exit_status(result);
@@ -93,7 +95,9 @@ int rank_run(const struct rank_backend *backend, const struct rank_asked *asked)
     if (result == 0 && world.rank == 0)
         rank_say_facts(&world);
     if (result == 0)
-        result = asked->overlap.layers ? rank_overlap(&world, &status) : rank_measure(&world, &status);
+        result = asked->renew            ? rank_renew(&world, &status)
+                 : asked->overlap.layers ? rank_overlap(&world, &status)
+                                         : rank_measure(&world, &status);
     if (result)
         fprintf(stderr, "%s: rank %u: %s\n", backend->name, world.rank, status.text);
     if (result == 0 || result == -EOPNOTSUPP) /* else others may still use what would be freed */
@@ -184,6 +188,8 @@ static bool read_option(struct rank_asked *asked, int option)
         return read_number(optarg, COUNT_MOST, &asked->share_ms);
     case 'T':
         return read_number(optarg, COUNT_MOST, &asked->timeout_s);
+    case 'R':
+        return read_number(optarg, COUNT_MOST, &asked->renew);
     case 'c':
         asked->check = strcmp(optarg, "0") != 0;
         return true;
@@ -210,6 +216,7 @@ int rank_main(const struct rank_backend *backend, int argc, char **argv)
         {"bucket-mb", required_argument, NULL, OVERLAP_OPTION},
         {"batch", required_argument, NULL, OVERLAP_OPTION},
         {"style", required_argument, NULL, OVERLAP_OPTION},
+        {"renew", required_argument, NULL, 'R'},
         {NULL, 0, NULL, 0},
     };
     struct rank_asked asked = {.type = RANK_FLOAT32,
@@ -230,7 +237,8 @@ int rank_main(const struct rank_backend *backend, int argc, char **argv)
         fprintf(
             stderr,
             "usage: started by 'weft collective': %s --op OP[,...] --size SIZE[,...] [-d TYPE] [-o REDOP] [-n N]\n"
-            "       [-w N] [-c 0|1] [--place in|out|both] [--share-ms MS] [--timeout S] [--with NAME=VALUE]...\n"
+            "       [-w N] [-c 0|1] [--place in|out|both] [--share-ms MS] [--timeout S] [--renew N]\n"
+            "       [--with NAME=VALUE]...\n"
             "or by 'weft overlap': %s --layers N --layer-mb N --bucket-mb N[,...] --style STYLE[,...] [--batch N]\n",
             argv[0], argv[0]);
         return 2;

@@ -74,6 +74,7 @@ struct rank_asked {
     uint64_t warmup; /* before them */
     uint64_t share_ms;
     bool check, out_of_place, in_place;
+    uint64_t renew;     /* instead of measuring operations: set-up anew so many times, and what it costs; 0: no */
     uint64_t timeout_s; /* for one operation */
     struct rank_overlap overlap;
     const char *with[RANK_WITH_MAX]; /* "NAME=VALUE" for the backend; ends with NULL */
@@ -90,6 +91,12 @@ struct rank_call {
     const void *send;
     void *recv;
     const void *result; /* where it is: `recv`, unless run() sets another place within the buffers */
+};
+
+/* One step of the last open() or renew(), and how long it took. */
+struct rank_step {
+    const char *name; /* "connect" */
+    double us;
 };
 
 /* All functions fail with a negative errno and the reason in `status`. One thread calls at a time, and not always the
@@ -110,6 +117,12 @@ struct rank_backend {
     int (*send)(uint32_t to, const void *memory, uint64_t bytes, struct wf_status *status);
     int (*receive)(uint32_t from, void *memory, uint64_t bytes, struct wf_status *status);
     void (*close)(void);
+    /* What can be made anew within a process, in few words, ends with NULL; NULL: nothing. */
+    const char *const *renewals;
+    /* Ends number `which` of them, and makes it anew. `turn` grows from 1 on, and is the same at every rank. */
+    int (*renew)(const struct rank_asked *asked, int which, uint64_t turn, struct wf_status *status);
+    /* Where the time of the last open() or renew() went, ends with a name NULL; NULL: only the whole is known. */
+    const struct rank_step *(*steps)(void);
 };
 
 /* Exit status: 0; 1 something failed, and standard error says what; 2 wrong usage; 77 not available here. */
@@ -121,6 +134,9 @@ int rank_run(const struct rank_backend *backend, const struct rank_asked *asked)
 /* Takes the value of --layers, --layer-mb, --bucket-mb, --batch or --style, without the dashes. -EINVAL: it is wrong,
  * and `status` says why; -ENOENT: it is none of these options. */
 int rank_overlap_take(struct rank_asked *asked, const char *option, const char *value, struct wf_status *status);
+
+/* Of CLOCK_MONOTONIC. */
+double rank_now_us(void);
 
 /* The value of NAME in `asked->with`; NULL: it is not there. */
 const char *rank_with(const struct rank_asked *asked, const char *name);
