@@ -17,6 +17,7 @@ pass_if "it runs: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "a row for each: $(cat out)" [ "$(grep -Ec '^weft +[23] (all_reduce|server) +[14] +[26] ' out)" -eq 8 ]
 pass_if "what computes: $(cat out)" grep -Eq \
     '^# 6 layers of 1 MiB of gradients, batch [0-9]+, computed by (OpenBLAS, one thread|a plain loop, .*)$' out
+pass_if "what does not: $(cat out)" grep -q '^# n/a: computation on a GPU: ' out
 # 6 MiB of float32, in three modes of two iterations, at each rank of both styles and sizes
 elements=$((6 * 262144 * 3 * 2 * (2 + 3) * 4))
 pass_if "all is verified: $(cat out)" grep -qx "# Gradients verified: $elements elements, 0 wrong: OK" out
