@@ -91,7 +91,8 @@ static void lacks_memory(const struct measurement *measurement, uint32_t ranks, 
     const struct rank_overlap *asked = &measurement->plan.asked.overlap;
     uint32_t hosts = measurement->plan.host_count ? measurement->plan.host_count : 1;
     uint64_t here = (ranks + hosts - 1) / hosts, gradients = asked->layers * asked->layer_bytes;
-    uint64_t needed = here * (gradients + RANK_BYTES) + gradients; /* a server has room for another's */
+    uint64_t factor = asked->layer_bytes / 1024 * asked->batch;             /* of the product */
+    uint64_t needed = here * (gradients + factor + RANK_BYTES) + gradients; /* a server has room for another's */
     const char *limit;
     char one[32], other[32];
     uint64_t there = bench_memory_available(&limit);

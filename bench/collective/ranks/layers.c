@@ -13,6 +13,7 @@
 #define TRANSPOSED 112
 
 #define ROWS_PERIOD 11
+#define LEFT_BYTES (UINT64_C(64) << 20) /* where the batch is not said */
 
 /* 1 to 4. */
 static float of_row(uint32_t row, uint32_t layer, uint32_t rank)
@@ -51,14 +52,17 @@ int layers_init(struct layers *layers, const struct rank_overlap *asked, float *
                               .rows = (uint32_t)(asked->layer_bytes / (LAYERS_COLUMNS * sizeof(float))),
                               .rank = rank,
                               .ranks = ranks};
-    uint64_t most = asked->batch ? asked->batch : LAYERS_BATCH_MOST;
+    uint64_t fitting = LEFT_BYTES / (layers->rows * sizeof(float)), most = asked->batch;
 
+    if (!asked->batch)
+        most = fitting < 1 ? 1 : fitting < LAYERS_BATCH_MOST ? fitting : LAYERS_BATCH_MOST;
+    layers->batch_most = (uint32_t)most;
     layers->left = malloc(most * layers->rows * sizeof(float));
     layers->right = malloc(most * LAYERS_COLUMNS * sizeof(float));
     if (!layers->left || !layers->right)
         return wf_fail(status, -ENOMEM, "no memory for a batch of %llu rows", (unsigned long long)most);
     load_blas(layers);
-    layers_set_batch(layers, asked->batch ? asked->batch : 1);
+    layers->batch = layers->batch_most;
     return 0;
 }
 
@@ -71,7 +75,7 @@ void layers_fini(struct layers *layers)
 
 void layers_set_batch(struct layers *layers, uint32_t batch)
 {
-    layers->batch = batch;
+    layers->batch = batch < 1 ? 1 : batch < layers->batch_most ? batch : layers->batch_most;
 }
 
 /* What a layer is multiplied with: little beside the product itself. */

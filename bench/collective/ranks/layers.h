@@ -21,7 +21,8 @@ typedef void (*layers_multiply)(int order, int transpose, int transpose_other, i
 /* Owner: one rank. */
 struct layers {
     float *gradients; /* of all layers, one behind the other; the caller's */
-    uint32_t count, rows, batch, rank, ranks;
+    uint32_t count, rows, rank, ranks;
+    uint32_t batch, batch_most;
     float *left, *right;      /* batch x rows, batch x 1024 */
     layers_multiply multiply; /* of BLAS; NULL: a loop of ours */
     char how[160];            /* what multiplies, and why no better one does */
@@ -32,7 +33,7 @@ int layers_init(struct layers *layers, const struct rank_overlap *asked, float *
                 uint32_t ranks, struct wf_status *status);
 void layers_fini(struct layers *layers);
 
-/* From now on so many rows. */
+/* From now on so many rows, as far as there is memory for them. */
 void layers_set_batch(struct layers *layers, uint32_t batch);
 
 /* Writes the gradient of one layer. */

@@ -192,10 +192,10 @@ static int find_batch(struct overlap *overlap, struct wf_status *status)
         if (result == 0)
             result = run_mode(overlap, OVERLAP_COMMUNICATE, &communicate, &ignored, status);
     }
-    batch = ceil(BATCH_TRIED * LONGER * communicate / compute);
+    batch = fmin(ceil(overlap->layers.batch * LONGER * communicate / compute), LAYERS_BATCH_MOST);
     if (result == 0)
         result = world->backend->gather(&batch, 1, world->all, status);
-    layers_set_batch(&overlap->layers, (uint32_t)fmin(fmax(world->all[0], 1), LAYERS_BATCH_MOST));
+    layers_set_batch(&overlap->layers, (uint32_t)world->all[0]);
     return result;
 }
 
