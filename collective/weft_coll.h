@@ -96,6 +96,19 @@ WEFT_API const char *weft_group_source(const struct weft_group *group);
  * of weft_group_create(). Lives as long as the group. */
 WEFT_API const char *weft_group_refused(const struct weft_group *group);
 
+/*
+ * How far its making had come at this member, and when: nanoseconds since the call that made it began. Each is no less
+ * than the one before it; what a member has not had to do took no time.
+ */
+struct weft_group_times {
+    int64_t opened_ns;    /* the group's own memory and endpoints, and a port to listen on */
+    int64_t found_ns;     /* where rank 0 is was known; at rank 0: others could find it */
+    int64_t connected_ns; /* the session with rank 0; at rank 0: with all */
+    int64_t met_ns;       /* who all members are was known */
+    int64_t made_ns;      /* the sessions of the tree, and a first barrier */
+};
+WEFT_API void weft_group_times(const struct weft_group *group, struct weft_group_times *out);
+
 /* 0 while the group works; else the negative errno that ended it, and `err` has its text. */
 WEFT_API int weft_group_status(struct weft_group *group, struct weft_error *err);
 

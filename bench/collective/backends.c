@@ -103,8 +103,33 @@ void coll_lacks(const struct coll_plan *plan, const struct coll_backend *backend
 
 /* --- commands --- */
 
-/* What is asked of a rank, as its options. */
-static void put_asked(const struct rank_asked *asked, struct peer_command *out)
+static void put_overlap(const struct rank_asked *asked, struct peer_command *out)
+{
+    const struct rank_overlap *overlap = &asked->overlap;
+    char list[RANK_SIZES_MAX * 8] = "";
+
+    peer_word(out, "--layers");
+    peer_word(out, "%u", overlap->layers);
+    peer_word(out, "--layer-mb");
+    peer_word(out, "%llu", (unsigned long long)overlap->layer_bytes >> 20);
+    if (overlap->batch) {
+        peer_word(out, "--batch");
+        peer_word(out, "%u", overlap->batch);
+    }
+    for (int i = 0; i < asked->size_count; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%llu", i ? "," : "",
+                 (unsigned long long)asked->sizes[i] >> 20);
+    peer_word(out, "--bucket-mb");
+    peer_word(out, "%s", list);
+    list[0] = '\0';
+    for (int i = 0; i < overlap->style_count; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? "," : "",
+                 rank_style_name(overlap->styles[i]));
+    peer_word(out, "--style");
+    peer_word(out, "%s", list);
+}
+
+static void put_collectives(const struct rank_asked *asked, struct peer_command *out)
 {
     char list[RANK_SIZES_MAX * 16] = "";
 
@@ -118,18 +143,31 @@ static void put_asked(const struct rank_asked *asked, struct peer_command *out)
                  (unsigned long long)asked->sizes[i]);
     peer_word(out, "--size");
     peer_word(out, "%s", list);
-    peer_word(out, "-n");
-    peer_word(out, "%llu", (unsigned long long)asked->iters);
-    peer_word(out, "-w");
-    peer_word(out, "%llu", (unsigned long long)asked->warmup);
     peer_word(out, "-d");
     peer_word(out, "%s", rank_type_name(asked->type));
     peer_word(out, "-o");
     peer_word(out, "%s", rank_redop_name(asked->redop));
-    peer_word(out, "-c");
-    peer_word(out, "%d", asked->check);
+    if (asked->renew) {
+        peer_word(out, "--renew");
+        peer_word(out, "%llu", (unsigned long long)asked->renew);
+    }
     peer_word(out, "--place");
     peer_word(out, "%s", asked->in_place && asked->out_of_place ? "both" : asked->in_place ? "in" : "out");
+}
+
+/* What is asked of a rank, as its options. */
+static void put_asked(const struct rank_asked *asked, struct peer_command *out)
+{
+    if (asked->overlap.layers)
+        put_overlap(asked, out);
+    else
+        put_collectives(asked, out);
+    peer_word(out, "-n");
+    peer_word(out, "%llu", (unsigned long long)asked->iters);
+    peer_word(out, "-w");
+    peer_word(out, "%llu", (unsigned long long)asked->warmup);
+    peer_word(out, "-c");
+    peer_word(out, "%d", asked->check);
 }
 
 static void put_share(const struct rank_asked *asked, struct peer_command *out)
@@ -154,14 +192,12 @@ static void put_settings(const struct coll_plan *plan, struct peer_command *out)
         peer_word(out, "--rails");
         peer_word(out, "%s", plan->rails);
     }
-    peer_word(out, "--duration");
-    peer_word(out, "%s", wf_config_text(config, WF_SET_DURATION));
 }
 
 static void put_weft(const struct coll_plan *plan, const struct coll_run *run, uint32_t rank, struct peer_command *out)
 {
     peer_word(out, "%s", plan->self);
-    peer_word(out, "collective");
+    peer_word(out, "%s", bench_command_name(plan->options->command));
     peer_word(out, "--member");
     if (plan->found && plan->meeting[0])
         peer_word(out, "found/%s/weft", plan->meeting);
@@ -169,7 +205,14 @@ static void put_weft(const struct coll_plan *plan, const struct coll_run *run, u
         peer_word(out, "found");
     else
         peer_word(out, "%u/%u/%s/weft.%u", rank, run->ranks, plan->meeting, run->number);
-    put_asked(run->asked, out);
+    for (int i = 0; run->words && run->words[i]; i++)
+        peer_word(out, "%s", run->words[i]);
+    if (!run->words)
+        put_asked(run->asked, out);
+    if (!run->words && plan->options->command != BENCH_OVERLAP) {
+        peer_word(out, "--duration");
+        peer_word(out, "%s", wf_config_text(plan->options->config, WF_SET_DURATION));
+    }
     put_settings(plan, out);
 }
 

@@ -1,22 +1,20 @@
 #include "collective.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/limits.h"
 #include "bench/machine/memory_limits.h"
 #include "bench/words/heard.h"
 #include "bench/words/interrupt.h"
 #include "bench/words/progress.h"
 #include "bench/words/words.h"
+#include "end.h"
 #include "files.h"
 #include "run.h"
 #include "table.h"
+#include "work.h"
 
 #define RANK_BYTES (48u << 20) /* of a process beside its buffers */
 
@@ -29,25 +27,9 @@ struct measurement {
     FILE *out; /* where people read; NULL: --quiet */
     uint32_t runs;
     bool silent; /* a rank that a launcher has started, and not the first one */
-    char started[32], stamp[32];
 };
 
 /* --- what cannot be measured --- */
-
-static void add_reason(json_t *list, const char *why, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static void add_reason(json_t *list, const char *why, const char *format, ...)
-{
-    char what[160];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
-    va_end(arguments);
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "what")), what) == 0)
-            return;
-    json_array_append_new(list, json_pack("{s:s, s:o}", "what", what, "reason", bench_heard_string(why)));
-}
 
 /* What ranks of one machine take: send, receive, and what a backend keeps beside them, at most as much again. */
 static uint64_t needed(const struct measurement *measurement, uint64_t size, uint32_t ranks)
@@ -74,8 +56,8 @@ static void fit(struct measurement *measurement, uint32_t ranks, struct rank_ask
         }
         snprintf(why, sizeof why, "needs %s of memory, and %s is left (%s)", bench_human_bytes(bytes, one, sizeof one),
                  bench_human_bytes(there, other, sizeof other), limit);
-        add_reason(measurement->found.skipped, why, "%s among %u ranks",
-                   wf_format_size(asked->sizes[i], size, sizeof size), ranks);
+        coll_reason_add(measurement->found.skipped, why, "%s among %u ranks",
+                        wf_format_size(asked->sizes[i], size, sizeof size), ranks);
     }
     asked->size_count = kept;
 }
@@ -95,17 +77,14 @@ static void say_failure(struct measurement *measurement, const struct coll_run *
                         const struct wf_status *status)
 {
     if (status->code == -EOPNOTSUPP) {
-        add_reason(measurement->found.absent, status->text, "%s among %u ranks", run->backend->name, run->ranks);
+        coll_reason_add(measurement->found.absent, status->text, "%s among %u ranks", run->backend->name, run->ranks);
         return;
     }
-    add_reason(measurement->found.failed, status->text, "%s among %u ranks", run->backend->name, run->ranks);
+    coll_reason_add(measurement->found.failed, status->text, "%s among %u ranks", run->backend->name, run->ranks);
     measurement->found.failures++;
     bench_progress_wipe(&measurement->progress);
     fprintf(stderr, "weft: %s\n", outcome->said[0] ? outcome->said : status->text);
-    if (!measurement->end.error[0]) {
-        bench_copy_text(measurement->end.error, sizeof measurement->end.error, status->text);
-        measurement->end.error_code = status->code;
-    }
+    coll_end_keep(&measurement->end, status);
 }
 
 /* What was measured counts. */
@@ -169,7 +148,7 @@ static int run_backend(struct measurement *measurement, const struct coll_backen
 
     coll_lacks(&measurement->plan, backend, ranks, why);
     if (why[0]) {
-        add_reason(measurement->found.absent, why, "%s", backend->name);
+        coll_reason_add(measurement->found.absent, why, "%s", backend->name);
         return 0;
     }
     fit(measurement, ranks, &asked);
@@ -191,29 +170,6 @@ static int run_all(struct measurement *measurement)
             for (int i = 0; i < plan->backend_count && result == 0; i++)
                 result = run_backend(measurement, plan->backends[i], plan->counts[count], round);
     return result;
-}
-
-/* --- signals --- */
-
-static int heard(void *context, int signal)
-{
-    (void)context;
-    (void)signal;
-    return BENCH_LAST_WORDS_MS;
-}
-
-static void waiting(void *context, int signal)
-{
-    (void)context;
-    fprintf(stderr, "weft: ending the ranks after %s: a second signal ends weft at once\n", bench_signal_name(signal));
-}
-
-/* What still runs has a keeper, which notices that this process has gone. */
-static void last_words(void *context, bool again)
-{
-    (void)context;
-    fprintf(stderr, "weft: interrupted by %s%s\n", bench_signal_name(bench_interrupt_signal()),
-            again ? ", and ended at once by a second signal" : "");
 }
 
 /* --- from options to an exit status --- */
@@ -245,11 +201,7 @@ static int finish(struct measurement *measurement)
 {
     struct wf_status status = {0};
 
-    if (bench_interrupt_signal()) {
-        snprintf(measurement->end.error, sizeof measurement->end.error, "interrupted by %s",
-                 bench_signal_name(bench_interrupt_signal()));
-        measurement->end.error_code = -EINTR;
-    }
+    coll_end_note_signal(&measurement->end);
     measurement->end.exit_status = exit_status_of(measurement);
     if (measurement->silent)
         return measurement->end.exit_status;
@@ -261,27 +213,19 @@ static int finish(struct measurement *measurement)
     return measurement->end.exit_status;
 }
 
-static void note_time(struct measurement *measurement)
+static int perform(void *context, struct wf_status *status)
 {
-    time_t now = time(NULL);
-    struct tm utc;
+    struct measurement *measurement = context;
+    const struct bench_options *options = measurement->plan.options;
+    struct rank_asked asked;
+    int result = coll_plan_asked(&asked, options, status);
 
-    gmtime_r(&now, &utc);
-    strftime(measurement->started, sizeof measurement->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    strftime(measurement->stamp, sizeof measurement->stamp, "%Y%m%d_%H%M%S", &utc);
-    measurement->end.started = measurement->started;
-    measurement->end.stamp = measurement->stamp;
-}
-
-/* Signals are taken before there is another thread. */
-static int perform(struct measurement *measurement, const struct bench_options *options, struct wf_status *status)
-{
-    int result = coll_plan_init(&measurement->plan, options, status);
-
+    if (result == 0)
+        result = coll_plan_init(&measurement->plan, options, &asked, status);
     if (result == 0)
         result = coll_found_init(&measurement->found, status);
     if (result == 0) {
-        bench_progress_open(&measurement->progress, !bench_quiet(options->config));
+        bench_progress_open(&measurement->progress, !bench_quiet(measurement->plan.options->config));
         run_all(measurement);
         bench_progress_end(&measurement->progress);
         bench_progress_close(&measurement->progress);
@@ -289,29 +233,18 @@ static int perform(struct measurement *measurement, const struct bench_options *
     return result;
 }
 
-static int fail(struct wf_status *status)
-{
-    wf_blame_memory_limit(status);
-    fprintf(stderr, "weft: %s\n", status->text);
-    return status->code == -EINVAL ? BENCH_USAGE : status->code == -EOPNOTSUPP ? BENCH_UNAVAILABLE : BENCH_FAILED;
-}
-
 int bench_collective_run(struct bench_options *options)
 {
-    static const struct bench_interrupt_ops ops = {heard, waiting, last_words};
     static struct measurement measurement; /* large */
     struct wf_status status = {0};
 
     if (options->collective.member)
-        return coll_member(options);
-    note_time(&measurement);
+        return coll_member(options, NULL);
+    coll_note_time(&measurement.end.time);
+    measurement.plan.options = options;
     measurement.out = bench_quiet(options->config) ? NULL : bench_people(options->config);
-    int result = bench_interrupt_start(&ops, &measurement, &status);
-    if (result == 0) {
-        result = perform(&measurement, options, &status);
-        bench_interrupt_stop();
-    }
-    int exit_status = result ? fail(&status) : finish(&measurement);
+    int result = coll_with_signals(perform, &measurement, &status);
+    int exit_status = result ? coll_refused(&status) : finish(&measurement);
     coll_found_fini(&measurement.found);
     coll_plan_fini(&measurement.plan);
     return exit_status;

@@ -5,9 +5,6 @@
 #include <string.h>
 
 #include "bench/words/folder.h"
-#include "bench/words/heard.h"
-#include "bench/words/host.h"
-#include "bench/words/interrupt.h"
 #include "bench/words/json.h"
 #include "bench/words/whole.h"
 #include "weft.h"
@@ -99,19 +96,9 @@ static json_t *definitions(void)
 
 static json_t *everything(const struct coll_plan *plan, const struct coll_found *found, const struct coll_end *end)
 {
-    json_t *root = json_object();
+    json_t *root = coll_head_to_json("weft.collective/1", plan->options, end);
     uint64_t wrong = coll_found_wrong(found);
 
-    json_object_set_new(root, "schema", json_string("weft.collective/1"));
-    json_object_set_new(root, "command", json_string("collective"));
-    json_object_set_new(root, "version", json_string(weft_version()));
-    json_object_set_new(root, "started", json_string(end->started));
-    json_object_set_new(root, "interrupted", json_boolean(bench_interrupt_signal() != 0));
-    json_object_set_new(root, "error", end->error[0] ? bench_heard_string(end->error) : json_null());
-    json_object_set_new(root, "error_code", bench_error_code_to_json(end->error_code));
-    json_object_set_new(root, "exit_status", json_integer(end->exit_status));
-    json_object_set_new(root, "host", json_pack("[o]", bench_host_to_json("node0")));
-    json_object_set_new(root, "config", bench_config_to_json(plan->options->config));
     json_object_set_new(root, "definitions", definitions());
     json_object_set_new(root, "rounds", json_integer(plan->rounds));
     json_object_set(root, "runs", found->runs);

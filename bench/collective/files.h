@@ -2,16 +2,8 @@
 #ifndef WF_BENCH_COLLECTIVE_FILES_H
 #define WF_BENCH_COLLECTIVE_FILES_H
 
+#include "end.h"
 #include "found.h"
-
-/* How it ended. */
-struct coll_end {
-    const char *started; /* ISO 8601, UTC */
-    const char *stamp;   /* the same for names of files: 20261126_120000 */
-    char error[320];     /* why it ended early; "": it did not */
-    int error_code;
-    int exit_status;
-};
 
 /* All that the options ask for; the first error is returned, and what can be written is. */
 int coll_write_files(const struct coll_plan *plan, const struct coll_found *found, const struct coll_end *end,

@@ -15,6 +15,8 @@
 #define LOCAL_RAILS "127.0.0.1"
 #define SELF_TEST_MS 5
 #define SELF_TEST_SIZES "1K,256K"
+#define SET_UP_SIZE "64K"
+#define SET_UP_ITERS "20"
 #define TIMEOUT_LEAST_S 60 /* for one operation: an MPI that does not yield takes its time */
 
 /* --- what is asked of a rank --- */
@@ -115,18 +117,48 @@ static int read_numbers(struct rank_asked *asked, const struct bench_options *op
     asked->share_ms = (uint64_t)(duration_ms / samples) + 1;
     if (options->collective.self_test && !bench_is_said(config, WF_SET_DURATION))
         asked->share_ms = SELF_TEST_MS;
-    asked->timeout_s = (uint64_t)wf_config_number(config, WF_SET_TIMEOUT);
-    if (asked->timeout_s < TIMEOUT_LEAST_S && bench_is_default(config, WF_SET_TIMEOUT))
-        asked->timeout_s = TIMEOUT_LEAST_S;
+    asked->timeout_s = coll_timeout_s(config);
     return 0;
 }
 
-/* Where nobody has said anything else. */
-static int own_default(struct wf_config *config, enum wf_setting_id id, const char *text, struct wf_status *status)
+uint64_t coll_timeout_s(const struct wf_config *config)
 {
-    if (!bench_is_default(config, id))
+    uint64_t said = (uint64_t)wf_config_number(config, WF_SET_TIMEOUT);
+
+    return said < TIMEOUT_LEAST_S && bench_is_default(config, WF_SET_TIMEOUT) ? TIMEOUT_LEAST_S : said;
+}
+
+int coll_own_default(const struct bench_options *options, enum wf_setting_id id, const char *text,
+                     struct wf_status *status)
+{
+    char origin[64];
+
+    if (!bench_is_default(options->config, id))
         return 0;
-    return wf_config_set(config, id, text, WF_ORIGIN_DEFAULT, "default of weft collective", status);
+    snprintf(origin, sizeof origin, "default of weft %s", bench_command_name(options->command));
+    return wf_config_set(options->config, id, text, WF_ORIGIN_DEFAULT, origin, status);
+}
+
+/* What weft setup-cost asks of its ranks: one operation of one size, again and again. */
+static int ask_set_up(struct rank_asked *asked, const struct bench_options *options, struct wf_status *status)
+{
+    *asked = (struct rank_asked){.op_count = 1,
+                                 .ops = {BENCH_ALL_REDUCE},
+                                 .type = RANK_FLOAT32,
+                                 .redop = RANK_SUM,
+                                 .in_place = true,
+                                 .timeout_s = TIMEOUT_LEAST_S};
+    int result = coll_own_default(options, WF_SET_ROUNDS, "1", status);
+    if (result == 0)
+        result = coll_own_default(options, WF_SET_SIZE, SET_UP_SIZE, status);
+    if (result == 0)
+        result = coll_own_default(options, WF_SET_ITERS, SET_UP_ITERS, status);
+    if (result == 0)
+        result = read_sizes(asked, options->config, status);
+    if (result == 0 && asked->size_count > 1)
+        result = wf_fail(status, -EINVAL, "--size: weft setup-cost takes one");
+    asked->renew = (uint64_t)wf_config_number(options->config, WF_SET_ITERS);
+    return result == 0 && asked->renew == 0 ? wf_fail(status, -EINVAL, "--iters: a number from 1 up") : result;
 }
 
 int coll_plan_asked(struct rank_asked *asked, const struct bench_options *options, struct wf_status *status)
@@ -134,10 +166,12 @@ int coll_plan_asked(struct rank_asked *asked, const struct bench_options *option
     const struct bench_collective_words *words = &options->collective;
     bool test = words->self_test;
 
+    if (options->command == BENCH_SETUP_COST)
+        return ask_set_up(asked, options, status);
     memset(asked, 0, sizeof *asked);
-    int result = own_default(options->config, WF_SET_WARMUP, "1", status);
+    int result = coll_own_default(options, WF_SET_WARMUP, "1", status);
     if (result == 0)
-        result = own_default(options->config, WF_SET_ROUNDS, "1", status);
+        result = coll_own_default(options, WF_SET_ROUNDS, "1", status);
     if (result == 0)
         result = read_ops(asked, words->ops ? words->ops : test ? "all" : "all_reduce", status);
     if (result == 0)
@@ -145,7 +179,7 @@ int coll_plan_asked(struct rank_asked *asked, const struct bench_options *option
     if (result == 0)
         result = read_place(asked, words->place ? words->place : test ? "in" : "both", status);
     if (result == 0 && test)
-        result = own_default(options->config, WF_SET_SIZE, SELF_TEST_SIZES, status);
+        result = coll_own_default(options, WF_SET_SIZE, SELF_TEST_SIZES, status);
     if (result == 0)
         result = read_sizes(asked, options->config, status);
     return result ? result : read_numbers(asked, options, status);
@@ -274,16 +308,16 @@ static int find_meeting(struct coll_plan *plan, struct wf_status *status)
     return make_meeting(plan, status);
 }
 
-int coll_plan_init(struct coll_plan *plan, const struct bench_options *options, struct wf_status *status)
+int coll_plan_init(struct coll_plan *plan, const struct bench_options *options, const struct rank_asked *asked,
+                   struct wf_status *status)
 {
     memset(plan, 0, sizeof *plan);
     plan->options = options;
+    plan->asked = *asked;
     plan->best = options->collective.best;
-    int result = coll_plan_asked(&plan->asked, options, status);
-    plan->rounds = (int)wf_config_number(options->config, WF_SET_ROUNDS);
-    plan->limit_s = options->collective.self_test ? plan->asked.timeout_s : 0; /* all of it, as long as one operation */
-    if (result == 0)
-        result = read_words(plan, status);
+    plan->rounds = options->command == BENCH_COLLECTIVE ? (int)wf_config_number(options->config, WF_SET_ROUNDS) : 1;
+    plan->limit_s = options->collective.self_test ? asked->timeout_s : 0; /* all of it, as long as one operation */
+    int result = read_words(plan, status);
     if (result == 0 && plan->found && (plan->rounds > 1 || plan->best))
         result = wf_fail(status, -EINVAL, "--processes found meets once: no --best, and one of --rounds");
     if (result == 0)
@@ -338,7 +372,7 @@ int coll_plan_rails(struct coll_plan *plan, struct wf_status *status)
     if (strlen(said) >= sizeof plan->rails)
         return wf_fail(status, -EINVAL, "--rails %.40s...: the list is too long", said);
     if (!said[0] && here) {
-        int result = own_default(config, WF_SET_RAILS, LOCAL_RAILS, status);
+        int result = coll_own_default(plan->options, WF_SET_RAILS, LOCAL_RAILS, status);
         if (result)
             return result;
         said = LOCAL_RAILS;

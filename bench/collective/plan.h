@@ -62,14 +62,23 @@ struct coll_plan {
     char self[PATH_MAX];
 };
 
-/* -EINVAL: wrong usage. `plan` can be given to fini() whatever the result. */
-int coll_plan_init(struct coll_plan *plan, const struct bench_options *options, struct wf_status *status);
+/* `asked` is what the options ask of a rank. -EINVAL: wrong usage. `plan` can be given to fini() whatever the result.
+ */
+int coll_plan_init(struct coll_plan *plan, const struct bench_options *options, const struct rank_asked *asked,
+                   struct wf_status *status);
 void coll_plan_fini(struct coll_plan *plan);
 
 /* With all that is in it, such as what ranks that were killed have left of their meeting. */
 void coll_remove_folder(const char *path);
 
-/* What the options ask of a rank; also for a rank itself. */
+/* A setting where nobody has said anything else. */
+int coll_own_default(const struct bench_options *options, enum wf_setting_id id, const char *text,
+                     struct wf_status *status);
+
+/* How long a rank waits for one operation. */
+uint64_t coll_timeout_s(const struct wf_config *config);
+
+/* What the options of `weft collective` ask of a rank; also for a rank itself. */
 int coll_plan_asked(struct rank_asked *asked, const struct bench_options *options, struct wf_status *status);
 
 /* The rails as interfaces, as far as they are of this machine. */
@@ -88,6 +97,8 @@ struct coll_run {
     uint32_t ranks;
     uint32_t number; /* of the run, from 0 */
     const struct rank_asked *asked;
+    const char *const
+        *words; /* of the command line of a rank of Weft, instead of `asked`; ends with NULL. NULL: none */
 };
 
 /* The programs of a run: one, or one for each rank. */
@@ -96,7 +107,8 @@ uint32_t coll_program_count(const struct coll_plan *plan, const struct coll_run 
 /* The command of program `index`. It comes zeroed. -ENOBUFS: too long. */
 int coll_command(const struct coll_plan *plan, const struct coll_run *run, uint32_t index, struct peer_command *out);
 
-/* Weft as a backend of rank.h: `member` is "RANK/SIZE/FILE", "found" or "found/FILE". Exit status as of rank_run(). */
-int coll_member(const struct bench_options *options);
+/* Weft as a backend of rank.h: `member` is "RANK/SIZE/FILE", "found" or "found/FILE". `asked` NULL: what
+ * coll_plan_asked() reads. Exit status as of rank_run(). */
+int coll_member(const struct bench_options *options, const struct rank_asked *asked);
 
 #endif

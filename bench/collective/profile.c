@@ -102,7 +102,7 @@ static int write_one(const char *folder, const struct profile *profile, const st
     char path[BENCH_WHOLE_PATH];
 
     if (snprintf(path, sizeof path, "%s/profile_%s_world%u_%s.txt", folder, profile->backend->name, profile->ranks,
-                 end->stamp) >= (int)sizeof path)
+                 end->time.stamp) >= (int)sizeof path)
         return wf_fail(status, -ENAMETOOLONG, "--profile %.40s...: the name is too long", folder);
     return bench_write_whole(path, put_profile, profile, status);
 }

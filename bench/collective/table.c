@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bench/words/columns.h"
+#include "end.h"
 #include "far_below.h"
 
 /* --- one run --- */
@@ -177,16 +178,6 @@ static void put_aside(FILE *out, const struct coll_found *found)
 
 /* --- the end --- */
 
-static void put_reasons(FILE *out, const json_t *list, const char *word)
-{
-    size_t index;
-    json_t *entry;
-
-    json_array_foreach(list, index, entry)
-        fprintf(out, "# %s: %s: %s\n", word, json_string_value(json_object_get(entry, "what")),
-                json_string_value(json_object_get(entry, "reason")));
-}
-
 /* With its size, as a peak without one says nothing. */
 static void put_peak(FILE *out, const struct coll_found *found)
 {
@@ -229,8 +220,8 @@ void coll_table_end(FILE *out, const struct coll_plan *plan, const struct coll_f
         put_comparisons(out, plan, found);
     put_aside(out, found);
     fputc('\n', out);
-    put_reasons(out, found->absent, "n/a");
-    put_reasons(out, found->skipped, "skipped");
+    coll_reasons_put(out, found->absent, "n/a");
+    coll_reasons_put(out, found->skipped, "skipped");
     if (plan->asked.check)
         fprintf(out, "# Out of bounds values: %" PRIu64 " %s\n", wrong, wrong ? "FAILED" : "OK");
     put_peak(out, found);
@@ -258,6 +249,6 @@ void coll_table_self_test(FILE *out, const struct coll_plan *plan, const struct 
         if (passed || lacking || wrong)
             fputc('\n', out);
     }
-    put_reasons(out, found->absent, "n/a");
-    put_reasons(out, found->failed, "FAILED");
+    coll_reasons_put(out, found->absent, "n/a");
+    coll_reasons_put(out, found->failed, "FAILED");
 }

@@ -5,43 +5,61 @@
 #include <string.h>
 
 #include "bench/nodes/link.h"
-#include "collective/weft_coll.h"
+#include "member.h"
 #include "plan.h"
+#include "work.h"
 
-#define MEET_MS 60000
 #define GB_PER_MBIT (1e6 / 8 / 1e9)
+
+enum weft_step { CLOSE, CONTEXT, LISTEN, NAMES, CONNECT, MEMBERS, TREE };
 
 /* Of this process, which is one rank and then ends. */
 static struct {
     const struct bench_options *options;
-    struct weft_config *settings;
-    struct weft_context *context;
-    struct weft_group *group;
+    struct coll_membership member;
     int timeout_ms;
     double line; /* GB/s that the rails of this host allow each of its ranks; negative: not known */
-} own;
+    struct rank_step steps[TREE + 2];
+} own = {.steps = {{"close", 0},
+                   {"context", 0}, /* memory, rails, threads */
+                   {"listen", 0},  /* the group's own memory, and a port */
+                   {"names", 0},   /* where rank 0 is */
+                   {"connect", 0}, /* a session with it: TCP and the handshake */
+                   {"members", 0}, /* until all have come, and all are known */
+                   {"tree", 0},    /* the sessions of the tree, and a first barrier */
+                   {NULL, 0}}};
 
-/* "RANK/SIZE/FILE"; or "found", or "found/FILE" */
-static int read_member(const char *text, struct weft_group_options *options, char rendezvous[PATH_MAX],
-                       struct wf_status *status)
+static void note_group(void)
 {
-    int used = 0;
+    struct weft_group_times times;
 
-    if (strcmp(text, "found") == 0)
-        return 0;
-    if (strncmp(text, "found/", 6) == 0)
-        used = 6;
-    else if (sscanf(text, "%u/%u/%n", &options->rank, &options->size, &used) != 2 || used == 0 || !text[used])
-        return wf_fail(status, -EINVAL, "--member '%.60s': expected RANK/SIZE/FILE", text);
-    snprintf(rendezvous, PATH_MAX, "file:%s", text + used);
-    options->rendezvous = rendezvous;
-    return 0;
+    weft_group_times(own.member.group, &times);
+    own.steps[LISTEN].us = (double)times.opened_ns / 1e3;
+    own.steps[NAMES].us = (double)(times.found_ns - times.opened_ns) / 1e3;
+    own.steps[CONNECT].us = (double)(times.connected_ns - times.found_ns) / 1e3;
+    own.steps[MEMBERS].us = (double)(times.met_ns - times.connected_ns) / 1e3;
+    own.steps[TREE].us = (double)(times.made_ns - times.met_ns) / 1e3;
+}
+
+/* A context, where there is none, and a group in it. */
+static int make(uint64_t turn, struct wf_status *status)
+{
+    double begun_us = rank_now_us();
+    int result = own.member.context ? 0 : coll_open_context(own.options, &own.member, status);
+
+    own.steps[CONTEXT].us = rank_now_us() - begun_us;
+    if (result == 0)
+        result = coll_make_group(own.options, &own.member, turn, status);
+    if (result == 0)
+        note_group();
+    return result;
 }
 
 static int weft_gather(const double *numbers, int count, double *all, struct wf_status *status)
 {
     struct weft_error err = {0};
-    int result = weft_group_all_gather(own.group, numbers, all, (uint64_t)count, WEFT_FLOAT64, own.timeout_ms, &err);
+    int result =
+        weft_group_all_gather(own.member.group, numbers, all, (uint64_t)count, WEFT_FLOAT64, own.timeout_ms, &err);
 
     return result ? bench_weft_failed(status, &err, NULL) : 0;
 }
@@ -50,7 +68,7 @@ static int weft_gather(const double *numbers, int count, double *all, struct wf_
 static double rails_allow(void)
 {
     struct weft_rail_info rails[BENCH_RAILS_MAX];
-    int count = weft_context_rails(own.context, rails, BENCH_RAILS_MAX);
+    int count = weft_context_rails(own.member.context, rails, BENCH_RAILS_MAX);
     double sum = 0;
 
     for (int i = 0; i < count && i < BENCH_RAILS_MAX; i++) {
@@ -64,7 +82,7 @@ static double rails_allow(void)
 /* Ranks of one host share its rails; where there is one host, nothing crosses them. */
 static int note_line(uint32_t ranks, struct wf_status *status)
 {
-    double local = weft_group_local_rank(own.group), most = 0;
+    double local = weft_group_local_rank(own.member.group), most = 0;
     double *all = calloc(ranks, sizeof *all);
     uint32_t hosts = 0;
 
@@ -82,23 +100,33 @@ static int note_line(uint32_t ranks, struct wf_status *status)
 
 static int weft_open(const struct rank_asked *asked, uint32_t *rank, uint32_t *ranks, struct wf_status *status)
 {
-    struct weft_group_options options = {0};
-    struct weft_error err = {0};
-    char rendezvous[PATH_MAX];
-    int result = read_member(own.options->collective.member, &options, rendezvous, status);
-
     own.timeout_ms = (int)asked->timeout_s * 1000;
-    if (result == 0)
-        result = bench_library_settings(own.options->config, &own.settings, status);
-    if (result == 0)
-        result = bench_context_create(own.options->config, own.settings, &own.context, status);
+    int result = make(0, status);
     if (result)
         return result;
-    if (weft_group_create(own.context, &options, MEET_MS, &own.group, &err) != 0)
-        return bench_weft_failed(status, &err, NULL);
-    *rank = weft_group_rank(own.group);
-    *ranks = weft_group_size(own.group);
+    *rank = weft_group_rank(own.member.group);
+    *ranks = weft_group_size(own.member.group);
     return note_line(*ranks, status);
+}
+
+static const char *const renewals[] = {"group", "context and group", NULL};
+
+static int weft_renew(const struct rank_asked *asked, int which, uint64_t turn, struct wf_status *status)
+{
+    double begun_us = rank_now_us();
+
+    (void)asked;
+    if (which == 0)
+        coll_drop_group(&own.member);
+    else
+        coll_leave(&own.member);
+    own.steps[CLOSE].us = rank_now_us() - begun_us;
+    return make(turn, status);
+}
+
+static const struct rank_step *weft_steps(void)
+{
+    return own.steps;
 }
 
 /* What is quoted in JSON without escapes. */
@@ -114,9 +142,9 @@ static void weft_facts(FILE *out)
 
     weft_group_algorithms(table, sizeof table);
     fprintf(out, "\"library\": \"Weft %s\", \"ranks_by\": \"", weft_version());
-    put_plain(out, weft_group_source(own.group));
+    put_plain(out, weft_group_source(own.member.group));
     fprintf(out, "\", \"rails\": \"");
-    put_plain(out, weft_config_get(own.settings, "rails"));
+    put_plain(out, weft_config_get(own.member.settings, "rails"));
     fprintf(out, "\", \"algorithms\": \"");
     for (char *at = table; *at; at++)
         *at = *at == '\n' ? ';' : *at;
@@ -136,7 +164,7 @@ static int weft_run(struct rank_call *call, struct wf_status *status)
 {
     enum weft_type type = (enum weft_type)call->type;
     enum weft_op op = (enum weft_op)call->redop;
-    struct weft_group *group = own.group;
+    struct weft_group *group = own.member.group;
     struct weft_error err = {0};
     int result = -EINVAL, ms = own.timeout_ms;
 
@@ -166,9 +194,38 @@ static int weft_run(struct rank_call *call, struct wf_status *status)
 static int weft_barrier(struct wf_status *status)
 {
     struct weft_error err = {0};
-    int result = weft_group_barrier(own.group, own.timeout_ms, &err);
+    int result = weft_group_barrier(own.member.group, own.timeout_ms, &err);
 
     return result ? bench_weft_failed(status, &err, NULL) : 0;
+}
+
+/* One message to or from a rank: `out` is sent, or else `in` is received. */
+static int exchange(uint32_t with, const void *out, void *in, uint64_t bytes, struct wf_status *status)
+{
+    const struct weft_options options = {.timeout_ms = own.timeout_ms};
+    struct weft_connection *connection = NULL;
+    struct weft_completion completion = {0};
+    struct weft_request *request = NULL;
+    struct weft_error err = {0};
+
+    if (weft_group_connection(own.member.group, with, own.timeout_ms, &connection, &err) != 0)
+        return bench_weft_failed(status, &err, NULL);
+    int result = out ? weft_send(connection, out, bytes, 0, &options, &request)
+                     : weft_recv(connection, in, bytes, 0, &options, &request);
+    if (result == 0 && (result = weft_wait(request, -1, &completion)) == 0)
+        result = completion.status;
+    return result ? wf_fail(status, result, "a message %s rank %u: %s", out ? "to" : "from", with, wf_strerror(result))
+                  : 0;
+}
+
+static int weft_send_to(uint32_t to, const void *memory, uint64_t bytes, struct wf_status *status)
+{
+    return exchange(to, memory, NULL, bytes, status);
+}
+
+static int weft_receive_from(uint32_t from, void *memory, uint64_t bytes, struct wf_status *status)
+{
+    return exchange(from, NULL, memory, bytes, status);
 }
 
 static void weft_close(void)
@@ -176,12 +233,10 @@ static void weft_close(void)
     struct wf_status ignored;
 
     weft_barrier(&ignored); /* who is done must not leave those that are not */
-    weft_group_destroy(own.group);
-    weft_context_destroy(own.context);
-    weft_config_destroy(own.settings);
+    coll_leave(&own.member);
 }
 
-int coll_member(const struct bench_options *options)
+int coll_member(const struct bench_options *options, const struct rank_asked *asked)
 {
     static const struct rank_backend backend = {
         .name = "weft",
@@ -191,17 +246,21 @@ int coll_member(const struct bench_options *options)
         .run = weft_run,
         .barrier = weft_barrier,
         .gather = weft_gather,
+        .send = weft_send_to,
+        .receive = weft_receive_from,
         .close = weft_close,
+        .renewals = renewals,
+        .renew = weft_renew,
+        .steps = weft_steps,
     };
-    struct rank_asked asked;
+
+    struct rank_asked read;
     struct wf_status status = {0};
 
     own.options = options;
-    if (coll_plan_asked(&asked, options, &status) != 0) {
-        fprintf(stderr, "weft: %s\n", status.text);
-        return BENCH_USAGE;
-    }
-    return rank_run(&backend, &asked);
+    if (!asked && coll_plan_asked(&read, options, &status) != 0)
+        return coll_refused(&status);
+    return rank_run(&backend, asked ? asked : &read);
 }
 
 _Static_assert((int)WEFT_FLOAT64 == (int)RANK_FLOAT64 && (int)WEFT_FLOAT32 == (int)RANK_FLOAT32 &&

@@ -92,6 +92,43 @@ static const struct bench_about commands[] = {
      SETTINGS_ELSEWHERE "Exit status: 0 everything ran, and what was verified was right; 1 a run or a check failed; "
                         "2 wrong usage; 77 not available here.",
      NULL},
+    {BENCH_OVERLAP, "overlap", "how much of the communication of gradients is hidden behind computation",
+     "weft overlap [--processes N,... | --processes found] [OPTION...]",
+     "Computes layers one after the other at every rank, and synchronises their gradients in buckets, as data-parallel "
+     "training does: computation alone, communication alone, one after the other, and both at once. What is hidden of "
+     "the communication follows from the wall clock. Every element of every sum is verified. Each backend of weft "
+     "collective can communicate; what one does not have is n/a, with the reason.",
+     "weft overlap --bucket-mb 1,5,25,100\n"
+     "# against others, and against one rank that gathers and scatters\n"
+     "weft overlap --backend weft,mpi,gloo --json overlap.json\n"
+     "weft overlap --style all_reduce,server\n",
+     SETTINGS_ELSEWHERE "Exit status: 0 everything ran, and what was verified was right; 1 a run or a check failed; "
+                        "2 wrong usage; 77 not available here.",
+     NULL},
+    {BENCH_STRAGGLER, "straggler", "barriers with a late rank: who, by how much, and how soon that is known",
+     "weft straggler [--processes N | --processes found] [OPTION...]",
+     "Barriers among ranks (libweft_coll), one of which is delayed on purpose before one barrier in 20. Each rank "
+     "measures by its own clock how long it waits at a barrier; a rank that waited less than others, by --threshold-ms "
+     "or more, was late by that much and is named. No clocks are compared. With --delay-ms 0 nobody is delayed, and a "
+     "rank that is named is late by itself. The deadline of a barrier is --timeout: after it the group names who has "
+     "not come, and ends.",
+     "weft straggler\n"
+     "# who is late in this cluster\n"
+     "srun --ntasks=8 weft straggler --processes found --delay-ms 0\n"
+     "# the deadline of a barrier names who does not come\n"
+     "weft straggler --delayed-rank 2 --delay-ms 3000 --timeout 1\n",
+     SETTINGS_ELSEWHERE "Exit status: 0 every rank that was delayed was named; 1 one was not, or a barrier failed; "
+                        "2 wrong usage; 77 not available here.",
+     NULL},
+    {BENCH_SETUP_COST, "setup-cost", "a communicator made anew in every iteration, against one that is kept",
+     "weft setup-cost [--processes N,...] [--backend LIST] [OPTION...]",
+     "Has ranks do one all-reduce an iteration: with what it needs made for the first time (cold), kept, or made anew "
+     "each time. On Weft that is the group, or the context with it, and the time is told step by step: names, "
+     "connects, "
+     "members. On MPI it is a communicator, on Gloo a context. What a backend does not have is n/a, with the reason.",
+     "weft setup-cost\n"
+     "weft setup-cost --backend weft,mpi,gloo --processes 2,4 --json cost.json\n",
+     SETTINGS_ELSEWHERE "Exit status: 0 everything ran; 1 a run failed; 2 wrong usage; 77 not available here.", NULL},
     {BENCH_REPORT, "report", "one HTML page of results, with a verdict, charts and tables",
      "weft report FILE... [OPTION...]",
      "Makes one HTML page of result files: the verdict first, then every pair, bandwidth and time over size, rails, "

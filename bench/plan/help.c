@@ -69,6 +69,13 @@ static const struct own_default {
     {BENCH_COLLECTIVE, WF_SET_ROUNDS, "1"},
     {BENCH_COLLECTIVE, WF_SET_WARMUP, "1"},
     {BENCH_COLLECTIVE, WF_SET_RAILS, "127.0.0.1; with --hosts or found ranks empty"},
+    {BENCH_OVERLAP, WF_SET_ITERS, "5"},
+    {BENCH_OVERLAP, WF_SET_WARMUP, "1"},
+    {BENCH_OVERLAP, WF_SET_RAILS, "127.0.0.1; with --hosts or found ranks empty"},
+    {BENCH_STRAGGLER, WF_SET_RAILS, "127.0.0.1; with --hosts or found ranks empty"},
+    {BENCH_SETUP_COST, WF_SET_RAILS, "127.0.0.1; with --hosts or found ranks empty"},
+    {BENCH_SETUP_COST, WF_SET_SIZE, "64K"},
+    {BENCH_SETUP_COST, WF_SET_ITERS, "20"},
 };
 
 /* --- which options there are --- */

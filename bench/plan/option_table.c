@@ -8,8 +8,12 @@
 #include "options.h"
 
 #define COLL BENCH_COLLECTIVE
+#define OVER BENCH_OVERLAP
+#define STRAGGLER BENCH_STRAGGLER
+#define SETUP_COST BENCH_SETUP_COST
+#define RANKS (COLL | OVER | STRAGGLER | SETUP_COST) /* that start ranks */
 #define MEASURES (BENCH_MESH | BENCH_PAIR | BENCH_PEERS | BENCH_SWEEP | BENCH_PROFILE)
-#define HAS_SETTINGS (MEASURES | BENCH_TOPO | BENCH_CONFIG | BENCH_DOCTOR | COLL)
+#define HAS_SETTINGS (MEASURES | BENCH_TOPO | BENCH_CONFIG | BENCH_DOCTOR | RANKS)
 #define EVERY_COMMAND (HAS_SETTINGS | BENCH_KEY | BENCH_NIC | BENCH_COMPLETION | BENCH_REPORT)
 
 /* Arguments: name, letter, kind of value, commands, section, what stands for the value, help. */
@@ -68,7 +72,7 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
     [OPT_DRY_RUN] = ROW("dry-run", 0, NONE, BENCH_NIC, CHANGE, NULL, "print what would be changed, and change nothing"),
     [OPT_ALLOW] = ROW("allow", 0, NEEDED, BENCH_NIC, CHANGE, "USER,...",
                       "serve: users, by name or number, who may have queues and rules, besides root"),
-    [OPT_COLL_BACKEND] = ROW("backend", 0, NEEDED, COLL, WHAT, "LIST",
+    [OPT_COLL_BACKEND] = ROW("backend", 0, NEEDED, COLL | OVER | SETUP_COST, WHAT, "LIST",
                              "weft, nccl, openmpi, mpich, gloo, in turns; mpi: both MPIs (default: weft)"),
     [OPT_COLL_OP] = ROW("op", 0, NEEDED, COLL, WHAT, "LIST",
                         "all_reduce, all_gather, reduce_scatter, broadcast, alltoall, sendrecv, or all (default: "
@@ -83,21 +87,46 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
                            "whether the result takes the place of what is handed in (default: both)"),
     [OPT_COLL_BEST] = ROW("best", 0, NONE, COLL, HOW, NULL,
                           "each backend also with its other algorithms and yielding; the best of all counts"),
-    [OPT_COLL_PROCESSES] = ROW("processes", 0, NEEDED, COLL, NODES, "N,...|found",
+    [OPT_COLL_PROCESSES] = ROW("processes", 0, NEEDED, RANKS, NODES, "N,...|found",
                                "so many ranks, started here, one number after the other; found: this is one of the "
-                               "ranks that a launcher has started (default: 2)"),
-    [OPT_COLL_HOSTS] = ROW("hosts", 0, NEEDED, COLL, NODES, "HOST,...",
+                               "ranks that a launcher has started (default: 2; weft straggler: 4)"),
+    [OPT_COLL_HOSTS] = ROW("hosts", 0, NEEDED, RANKS, NODES, "HOST,...",
                            "start the ranks there by --rsh instead, in turns; this program lies at the same place"),
-    [OPT_COLL_RSH] = ROW("rsh", 0, NEEDED, COLL, NODES, "PROGRAM",
+    [OPT_COLL_RSH] = ROW("rsh", 0, NEEDED, RANKS, NODES, "PROGRAM",
                          "what starts a command on a host: PROGRAM HOST COMMAND (default: ssh)"),
-    [OPT_COLL_MEETING] = ROW("meeting", 0, NEEDED, COLL, NODES, "DIR",
+    [OPT_COLL_MEETING] = ROW("meeting", 0, NEEDED, RANKS, NODES, "DIR",
                              "a folder that all ranks share, in which they meet (default: one in TMPDIR, or /tmp)"),
     [OPT_COLL_SELF_TEST] = ROW("self-test", 0, NONE, COLL, WHAT, NULL,
                                "instead: whether each backend works here, with every operation; takes seconds"),
     [OPT_COLL_PROFILE] = ROW("profile", 0, NEEDED, COLL, OUTPUT, "DIR",
                              "also profile_BACKEND_worldN_TIME.txt in that folder, in the layout of the collective "
                              "communication profiler"),
-    [OPT_COLL_MEMBER] = ROW("member", 0, NEEDED, COLL, OTHER, NULL, NULL),
+    [OPT_COLL_MEMBER] = ROW("member", 0, NEEDED, RANKS, OTHER, NULL, NULL),
+    [OPT_OVERLAP_LAYERS] = ROW("layers", 0, NEEDED, OVER, WHAT, "N", "layers that are computed (default: 48)"),
+    [OPT_OVERLAP_LAYER_MB] = ROW("layer-mb", 0, NEEDED, OVER, WHAT, "N", "MiB of gradients of each (default: 5)"),
+    [OPT_OVERLAP_BUCKET_MB] = ROW("bucket-mb", 0, NEEDED, OVER, WHAT, "N,...",
+                                  "MiB of gradients that are synchronised together, one size after the other (default: "
+                                  "25)"),
+    [OPT_OVERLAP_BATCH] =
+        ROW("batch", 0, NEEDED, OVER, WHAT, "N",
+            "rows of the data, by which a layer takes longer (default: so many that computation takes "
+            "half as long again as communication)"),
+    [OPT_OVERLAP_STYLE] = ROW("style", 0, NEEDED, OVER, WHAT, "LIST",
+                              "all_reduce: every rank alike; server: rank 0 gathers, adds and sends the sums (default: "
+                              "all_reduce)"),
+    [OPT_BARRIERS] = ROW("barriers", 0, NEEDED, STRAGGLER, WHAT, "N", "so many barriers (default: 200)"),
+    [OPT_DELAY_MS] = ROW("delay-ms", 0, NEEDED, STRAGGLER, WHAT, "MS",
+                         "how long the delayed rank is late (default: 50); 0: none is delayed, and who is late is "
+                         "late by itself"),
+    [OPT_EVERY] = ROW("every", 0, NEEDED, STRAGGLER, WHAT, "N",
+                      "a rank is delayed before one barrier in N (default: "
+                      "20)"),
+    [OPT_DELAYED_RANK] = ROW("delayed-rank", 0, NEEDED, STRAGGLER, WHAT, "N|any",
+                             "which one, from 0; any: --seed says which, each time (default: any)"),
+    [OPT_INTERVAL_MS] =
+        ROW("interval-ms", 0, NEEDED, STRAGGLER, WHAT, "MS", "how long all rest before a barrier (default: 0)"),
+    [OPT_THRESHOLD_MS] = ROW("threshold-ms", 0, NEEDED, STRAGGLER, HOW, "MS",
+                             "who is late by less than this is not named (default: 10)"),
     [OPT_SET] = ROW("set", 0, NEEDED, HAS_SETTINGS, SETTINGS, "NAME=VALUE", "any setting by its name"),
     [OPT_PRESET] = ROW("preset", 0, NEEDED, HAS_SETTINGS, SETTINGS, "NAME=VALUE",
                        "a default of whoever starts weft: file, environment and options go before it"),

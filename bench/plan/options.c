@@ -132,6 +132,17 @@ static const size_t texts[OPT_COUNT] = {
     [OPT_COLL_MEETING] = offsetof(struct bench_options, collective.meeting),
     [OPT_COLL_PROFILE] = offsetof(struct bench_options, collective.profile),
     [OPT_COLL_MEMBER] = offsetof(struct bench_options, collective.member),
+    [OPT_OVERLAP_LAYERS] = offsetof(struct bench_options, collective.layers),
+    [OPT_OVERLAP_LAYER_MB] = offsetof(struct bench_options, collective.layer_mb),
+    [OPT_OVERLAP_BUCKET_MB] = offsetof(struct bench_options, collective.bucket_mb),
+    [OPT_OVERLAP_BATCH] = offsetof(struct bench_options, collective.batch),
+    [OPT_OVERLAP_STYLE] = offsetof(struct bench_options, collective.style),
+    [OPT_BARRIERS] = offsetof(struct bench_options, straggler.barriers),
+    [OPT_DELAY_MS] = offsetof(struct bench_options, straggler.delay_ms),
+    [OPT_EVERY] = offsetof(struct bench_options, straggler.every),
+    [OPT_DELAYED_RANK] = offsetof(struct bench_options, straggler.delayed_rank),
+    [OPT_THRESHOLD_MS] = offsetof(struct bench_options, straggler.threshold_ms),
+    [OPT_INTERVAL_MS] = offsetof(struct bench_options, straggler.interval_ms),
 };
 
 static int apply_extra(struct bench_options *options, enum bench_option_id id, const char *value,

@@ -40,6 +40,9 @@ enum bench_command {
     BENCH_PROFILE = WF_USE_PROFILE,
     BENCH_DOCTOR = WF_USE_DOCTOR,
     BENCH_COLLECTIVE = WF_USE_COLLECTIVE,
+    BENCH_OVERLAP = WF_USE_OVERLAP,
+    BENCH_STRAGGLER = WF_USE_STRAGGLER,
+    BENCH_SETUP_COST = WF_USE_SETUP_COST,
     BENCH_KEY = 64,
     BENCH_RAW = 128, /* reads its own options */
     BENCH_COMPLETION = 256,
@@ -99,7 +102,14 @@ struct bench_options {
         const char *profile;                       /* --profile */
         const char *member;                        /* of our own child processes: which rank it is */
         bool best, self_test;                      /* --best, --self-test */
+        const char *layers, *layer_mb, *bucket_mb; /* of weft overlap, which also has most of the above */
+        const char *batch, *style;
     } collective;
+    struct bench_straggler_words {
+        /* straggler; words of the command line; NULL: not said */
+        const char *barriers, *delay_ms, *every, *delayed_rank; /* --barriers, --delay-ms, --every, --delayed-rank */
+        const char *threshold_ms, *interval_ms;                 /* --threshold-ms, --interval-ms */
+    } straggler;
 };
 
 /* Reads defaults, file, environment and the command line (argv[0] is the command's name). `launched`: a launcher seems

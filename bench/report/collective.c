@@ -174,7 +174,7 @@ static int add_bars(struct report_figures *figures, const json_t *samples, struc
 }
 
 /* Backends, operations and sizes without a figure, and why. */
-static int add_missing(struct report_figures *figures, const struct report_run *run, struct wf_status *status)
+int report_missing(struct report_figures *figures, const struct report_run *run, struct wf_status *status)
 {
     static const char *const lists[] = {"not_available", "skipped"};
     struct report_figure *figure = report_figure_create(REPORT_TABLE, "collective-missing", "Not measured", NULL);
@@ -206,6 +206,6 @@ int report_collective(struct report_figures *figures, const struct report_run *r
     if (result == 0)
         result = add_bars(figures, samples, status);
     if (result == 0)
-        result = add_missing(figures, run, status);
+        result = report_missing(figures, run, status);
     return result == 0 ? report_machine(figures, run, status) : result;
 }

@@ -111,6 +111,15 @@ static int make_of(struct report_chapter *chapter, const struct report_run *run,
     case REPORT_OF_COLLECTIVE:
         report_judge_other(&chapter->verdict, run);
         return report_collective(&chapter->figures, run, status);
+    case REPORT_OF_OVERLAP:
+        report_judge_other(&chapter->verdict, run);
+        return report_overlap(&chapter->figures, run, status);
+    case REPORT_OF_STRAGGLER:
+        report_judge_other(&chapter->verdict, run);
+        return report_straggler(&chapter->figures, run, status);
+    case REPORT_OF_SETUP:
+        report_judge_other(&chapter->verdict, run);
+        return report_setup(&chapter->figures, run, status);
     case REPORT_OF_MODEL:
         return report_model(&chapter->figures, run, status);
     case REPORT_OF_SENSE:

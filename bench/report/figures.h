@@ -44,6 +44,18 @@ int report_surface_of_runs(struct report_figures *figures, struct report_run *co
 /* Collectives by size, backend and number of ranks: weft collective. */
 int report_collective(struct report_figures *figures, const struct report_run *run, struct wf_status *status);
 
+/* How much of the communication is hidden, and when: weft overlap. */
+int report_overlap(struct report_figures *figures, const struct report_run *run, struct wf_status *status);
+
+/* What has no figure, and why: `not_available` and `skipped` of the commands that start ranks. */
+int report_missing(struct report_figures *figures, const struct report_run *run, struct wf_status *status);
+
+/* Who came late to a barrier: weft straggler. */
+int report_straggler(struct report_figures *figures, const struct report_run *run, struct wf_status *status);
+
+/* Set-up made anew, and where its time goes: weft setup-cost. */
+int report_setup(struct report_figures *figures, const struct report_run *run, struct wf_status *status);
+
 /* Latency and bandwidth of each link: model.json. */
 int report_model(struct report_figures *figures, const struct report_run *run, struct wf_status *status);
 

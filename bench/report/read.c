@@ -184,10 +184,10 @@ static const struct known {
     int version;
     enum report_source source;
 } known[] = {
-    {"weft.result/", 1, REPORT_OF_RUN},
-    {"weft.sweep/", 1, REPORT_OF_SWEEP},
-    {"weft.model/", 1, REPORT_OF_MODEL},
-    {"weft.collective/", 1, REPORT_OF_COLLECTIVE},
+    {"weft.result/", 1, REPORT_OF_RUN},          {"weft.sweep/", 1, REPORT_OF_SWEEP},
+    {"weft.model/", 1, REPORT_OF_MODEL},         {"weft.collective/", 1, REPORT_OF_COLLECTIVE},
+    {"weft.straggler/", 1, REPORT_OF_STRAGGLER}, {"weft.setup_cost/", 1, REPORT_OF_SETUP},
+    {"weft.overlap/", 1, REPORT_OF_OVERLAP},
 };
 
 /* The number behind a schema's name; 0: there is none. */

@@ -55,13 +55,16 @@ struct report_texts {
 #define REPORT_FLOWS_MOST 65536
 
 enum report_source {
-    REPORT_OF_RUN,       /* weft mesh, pair, profile */
-    REPORT_OF_PEERS,     /* weft peers */
-    REPORT_OF_SWEEP,     /* weft sweep */
-    REPORT_OF_MODEL,     /* model.json of weft profile */
-    REPORT_OF_SENSE,     /* temperatures.csv of weft profile */
-    REPORT_OF_PLAN,      /* a drawing of weft topo */
-    REPORT_OF_COLLECTIVE /* weft collective, JSON or CSV */
+    REPORT_OF_RUN,        /* weft mesh, pair, profile */
+    REPORT_OF_PEERS,      /* weft peers */
+    REPORT_OF_SWEEP,      /* weft sweep */
+    REPORT_OF_MODEL,      /* model.json of weft profile */
+    REPORT_OF_SENSE,      /* temperatures.csv of weft profile */
+    REPORT_OF_PLAN,       /* a drawing of weft topo */
+    REPORT_OF_COLLECTIVE, /* weft collective, JSON or CSV */
+    REPORT_OF_STRAGGLER,  /* weft straggler */
+    REPORT_OF_SETUP,      /* weft setup-cost */
+    REPORT_OF_OVERLAP     /* weft overlap */
 };
 
 /* Owner: the report's list. */

@@ -142,8 +142,16 @@ void report_judge_other(struct report_verdict *verdict, const struct report_run 
         report_say(verdict, REPORT_BAD, "It failed: %s", report_text(run->root, "error"));
     if (run->source == REPORT_OF_PEERS)
         judge_peers(verdict, run);
-    if (run->source == REPORT_OF_COLLECTIVE && report_text(run->root, "error")[0])
+    bool of_ranks = run->source == REPORT_OF_COLLECTIVE || run->source == REPORT_OF_STRAGGLER ||
+                    run->source == REPORT_OF_SETUP || run->source == REPORT_OF_OVERLAP;
+    if (of_ranks && report_text(run->root, "error")[0])
         report_say(verdict, REPORT_BAD, "It failed: %s", report_text(run->root, "error"));
+    if (run->source == REPORT_OF_STRAGGLER)
+        report_judge_straggler(verdict, run);
+    if (run->source == REPORT_OF_SETUP)
+        report_judge_setup(verdict, run);
     if (run->source == REPORT_OF_COLLECTIVE)
         judge_collective(verdict, run);
+    if (run->source == REPORT_OF_OVERLAP)
+        report_judge_overlap(verdict, run);
 }

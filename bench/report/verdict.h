@@ -44,6 +44,11 @@ void report_judge_odd(struct report_verdict *verdict, const struct report_grid *
 /* On the GPUs of all files of one run. */
 void report_judge_gpus(struct report_verdict *verdict, const struct report_gpus *gpus);
 
+/* Parts of the next one. straggler.c, setup.c, overlap.c */
+void report_judge_straggler(struct report_verdict *verdict, const struct report_run *run);
+void report_judge_setup(struct report_verdict *verdict, const struct report_run *run);
+void report_judge_overlap(struct report_verdict *verdict, const struct report_run *run);
+
 /* On files of other commands. */
 void report_judge_other(struct report_verdict *verdict, const struct report_run *run);
 

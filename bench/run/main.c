@@ -13,11 +13,14 @@
 #include "bench/compare/compare.h"
 #include "bench/doctor/doctor.h"
 #include "bench/nic/nic.h"
+#include "bench/overlap/overlap.h"
 #include "bench/plan/help.h"
 #include "bench/plan/options.h"
 #include "bench/raw/raw.h"
 #include "bench/report/report.h"
 #include "bench/result/files.h"
+#include "bench/setup/setup_cost.h"
+#include "bench/straggler/straggler.h"
 #include "bench/sweep/sweep.h"
 #include "bench/topo/topo.h"
 #include "bench/words/words.h"
@@ -46,6 +49,9 @@ static const struct command {
     {BENCH_PEERS, bench_compare, NULL},
     {BENCH_PROFILE, bench_run, NULL},
     {BENCH_COLLECTIVE, bench_collective_run, NULL},
+    {BENCH_OVERLAP, bench_overlap, NULL},
+    {BENCH_STRAGGLER, bench_straggler, NULL},
+    {BENCH_SETUP_COST, bench_setup_cost, NULL},
     {BENCH_SWEEP, bench_sweep, NULL},
     {BENCH_TOPO, bench_topo, NULL},
     {BENCH_DOCTOR, bench_doctor, NULL},

@@ -37,6 +37,7 @@ static void join(struct weft_group *group, const char *addresses, uint64_t token
     free(group->members[0].addresses);
     group->members[0].addresses = strdup(addresses);
     group->phase = WF_COLL_JOINING;
+    wf_coll_note(group, &group->times.found_ns);
     if (!group->members[0].addresses || wf_coll_dial(group, 0, group->deadline_ns, token, false) < 0)
         wf_coll_fail(group, -ENOMEM, "no memory to join");
 }
@@ -94,6 +95,7 @@ int wf_coll_meet(struct weft_group *group, struct weft_error *err)
         group->came = 1;
         wf_meet_clear(&group->meet); /* of an earlier run */
         result = publish(group, err);
+        wf_coll_note(group, &group->times.found_ns);
     } else if (group->meet.way == WF_MEET_HOST) {
         join(group, group->meet.place, 0);
     } else {
@@ -186,6 +188,7 @@ static void count_local(struct weft_group *group)
 void wf_coll_to_tree(struct weft_group *group)
 {
     group->phase = WF_COLL_TREE;
+    wf_coll_note(group, &group->times.met_ns);
     count_local(group);
     struct wf_coll_operation *first;
     int result = wf_coll_enter(group, -1, true, NULL, &first);
@@ -208,6 +211,7 @@ void wf_coll_member_came(struct weft_group *group, uint32_t rank, int patience_m
             group->knows_ns = until_ns;
     }
     if (group->came == group->size) {
+        wf_coll_note(group, &group->times.connected_ns);
         hand_out(group);
         wf_coll_to_tree(group);
     }

@@ -21,6 +21,11 @@ int64_t wf_coll_now_ns(void)
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
+void wf_coll_note(struct weft_group *group, int64_t *at)
+{
+    *at = wf_coll_now_ns() - group->began_ns;
+}
+
 int wf_coll_refuse(struct weft_error *err, int code, const char *format, ...)
 {
     va_list arguments;
@@ -226,6 +231,7 @@ static int gather(struct weft_group *group, struct weft_error *err)
     }
     wf_coll_operations_free(group);
     group->phase = WF_COLL_MADE;
+    wf_coll_note(group, &group->times.made_ns);
     struct wf_coll_session *first = group->rank > 0 ? group->members[0].session : NULL;
     if (first && !wf_coll_is_near(group, 0))
         wf_coll_part(group, first);
@@ -255,6 +261,7 @@ static int make(struct weft_context *context, struct wf_meet *meet, const char *
     group->knows_ns = timeout_ms < 0 ? WF_COLL_NEVER : group->deadline_ns - wf_coll_margin_ns(timeout_ms);
     pthread_mutex_lock(&group->lock);
     int result = open_all(group, addresses, err);
+    wf_coll_note(group, &group->times.opened_ns);
     if (result == 0)
         result = gather(group, err);
     if (group->rank == 0)
@@ -405,6 +412,22 @@ const char *weft_group_source(const struct weft_group *group)
 const char *weft_group_refused(const struct weft_group *group)
 {
     return group ? group->refused : "";
+}
+
+static int64_t no_less(int64_t at_ns, int64_t before_ns)
+{
+    return at_ns > before_ns ? at_ns : before_ns;
+}
+
+void weft_group_times(const struct weft_group *group, struct weft_group_times *out)
+{
+    if (!group || !out)
+        return;
+    *out = group->times;
+    out->found_ns = no_less(out->found_ns, out->opened_ns);
+    out->connected_ns = no_less(out->connected_ns, out->found_ns);
+    out->met_ns = no_less(out->met_ns, out->connected_ns);
+    out->made_ns = no_less(out->made_ns, out->met_ns);
 }
 
 int weft_group_status(struct weft_group *group, struct weft_error *err)

@@ -127,6 +127,7 @@ struct weft_group {
     uint64_t token; /* of this group in this run; 0: not known yet, or none */
     bool token_known;
     int64_t began_ns, deadline_ns, knows_ns; /* of its making; when one that knows who is missing ends it */
+    struct weft_group_times times;           /* 0: not so far, or it was nothing to be done */
     int64_t look_ns;                         /* the next look for rank 0's address */
     uint64_t seen_token;                     /* in the line that was found */
     int timeout_ms;
@@ -170,6 +171,8 @@ struct weft_group {
 
 /* --- group.c --- */
 int64_t wf_coll_now_ns(void);
+/* How far the making has come: `at` is one of the group's times. What is done again counts when it is done last. */
+void wf_coll_note(struct weft_group *group, int64_t *at);
 int wf_coll_refuse(struct weft_error *err, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Ends the group here and, by its sessions, everywhere. The first cause stays. */
 void wf_coll_fail(struct weft_group *group, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));

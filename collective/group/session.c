@@ -227,6 +227,8 @@ static int open_one(struct weft_group *group, struct wf_coll_session *session, s
 static void open_all(struct weft_group *group, struct wf_coll_session *session)
 {
     struct weft_error err = {0};
+    if (group->phase == WF_COLL_JOINING && session->rank == 0)
+        wf_coll_note(group, &group->times.connected_ns);
     session->state = WF_COLL_OPENING;
     int result = open_one(group, session, group->control, WF_COLL_CONTROL, &session->control_opened, &err);
     if (result == 0)

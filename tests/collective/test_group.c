@@ -10,6 +10,20 @@
 
 enum { BARRIERS = 20 };
 
+static void check_times(const struct weft_group *group)
+{
+    struct weft_group_times times;
+    weft_group_times(group, &times);
+    LOOP_CHECK(
+        times.opened_ns > 0 && times.found_ns >= times.opened_ns && times.connected_ns >= times.found_ns &&
+            times.met_ns >= times.connected_ns && times.made_ns >= times.met_ns && times.made_ns < GROUP_MS * 1000000LL,
+        "opened after %lld ns, found %lld, connected %lld, met %lld, made %lld", (long long)times.opened_ns,
+        (long long)times.found_ns, (long long)times.connected_ns, (long long)times.met_ns, (long long)times.made_ns);
+    /* who had to dial rank 0 did not find and connect in no time */
+    LOOP_CHECK(weft_group_size(group) == 1 || (times.found_ns > times.opened_ns && times.connected_ns > times.found_ns),
+               "rank %u took no time", weft_group_rank(group));
+}
+
 static int pass_many(struct group_process *process, struct weft_group *group, struct weft_error *err)
 {
     LOOP_CHECK(weft_group_rank(group) == process->rank && weft_group_size(group) == process->size, "rank %u of %u",
@@ -22,6 +36,7 @@ static int pass_many(struct group_process *process, struct weft_group *group, st
         LOOP_CHECK(strncmp(weft_group_member_name(group, i), start, strlen(start)) == 0, "'%s'",
                    weft_group_member_name(group, i));
     }
+    check_times(group);
     int result = 0;
     for (int i = 0; i < BARRIERS && result == 0; i++)
         result = group_pass(process, group, GROUP_MS, err);

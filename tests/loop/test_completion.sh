@@ -31,7 +31,7 @@ offers() {
 }
 
 weft help
-commands=$(sed -nE 's/^  ([a-z]+) +[a-z].*/\1/p' out)
+commands=$(sed -nE 's/^  ([a-z-]+) +[a-z].*/\1/p' out)
 typed=(weft '')
 # shellcheck disable=SC2086 # words
 offers $commands help -h --help -V --version

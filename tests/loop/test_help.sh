@@ -27,7 +27,7 @@ for word in --help -h 'help --help' 'help help'; do
     weft $word
     pass_if "weft $word is weft help: $(diff out list)" cmp -s out list
 done
-commands=$(sed -nE 's/^  ([a-z]+) +[a-z].*/\1/p' list)
+commands=$(sed -nE 's/^  ([a-z-]+) +[a-z].*/\1/p' list)
 pass_if "the commands: $commands" [ "$(wc -w <<<"$commands")" -ge 8 ]
 pass_if "weft help is wider than 80 columns" awk 'length > 80 { wide = 1 } END { exit wide }' list
 weft
@@ -141,7 +141,7 @@ pass_if "letters of other commands: $(cat letters)" [ ! -s letters ]
 
 # ---- some that people type
 weft topo --size 4K
-refused 2 "--size is not for 'weft topo' but for 'weft mesh', 'weft pair', 'weft peers', 'weft sweep', 'weft profile' and 'weft collective'" "weft topo --size"
+refused 2 "--size is not for 'weft topo' but for 'weft mesh', 'weft pair', 'weft peers', 'weft sweep', 'weft profile', 'weft collective' and 'weft setup-cost'" "weft topo --size"
 weft mesh --src node0:host0
 refused 2 "--src is not for 'weft mesh' but for 'weft pair'" "weft mesh --src"
 weft mesh --local --roounds 3

@@ -21,7 +21,7 @@ section DESCRIPTION >"$scratch/description"
 # --- commands and their options ---
 
 "${WEFT_TEST_PROGRAM:?}" --help >"$scratch/help" || fail 'weft --help'
-sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p' "$scratch/help" >"$scratch/commands"
+sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p' "$scratch/help" >"$scratch/commands"
 (($(wc -l <"$scratch/commands") > 5)) || fail 'weft --help has hardly any commands'
 grep -o -e '--[a-z-]*' "$scratch/help" >"$scratch/known"
 
@@ -49,7 +49,7 @@ while read -r letter; do
 done < <(grep -o -w -e '\(^\|[ ,]\)-[a-zA-Z]' "$scratch/tags" | tr -d ' ,' | sort -u)
 while read -r command; do
     grep -q -x -- "$command" "$scratch/commands" || fail "docs/man/weft.1 says weft $command, which is no command"
-done < <(sed -n 's/^weft \([a-z]*\).*/\1/p' "$scratch/synopsis" | sort -u)
+done < <(sed -n 's/^weft \([a-z-]*\).*/\1/p' "$scratch/synopsis" | sort -u)
 
 # --- names of other systems ---
 

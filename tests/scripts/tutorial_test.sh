@@ -69,11 +69,11 @@ found=$((failures - before)) failures=$before
 # --- pictures ---
 
 while read -r picture; do
-    [[ -s $root/docs/$picture ]] || fail "docs/tutorial.md shows $picture, which is not there"
+    [[ -s $root/docs/$picture ]] || fail "a page of docs shows $picture, which is not there"
     (($(stat -c %s -- "$root/docs/$picture") < 40 * 1024)) || fail "docs/$picture is large"
     pictures+=" ${picture#pictures/}"
-done < <(sed -n 's/^!\[[^]]*\](\(.*\))$/\1/p' "$root/docs/tutorial.md")
-[[ -n ${pictures-} ]] || fail 'docs/tutorial.md shows no pictures'
+done < <(sed -n 's/^!\[[^]]*\](\(.*\))$/\1/p' "$root"/docs/*.md)
+[[ -n ${pictures-} ]] || fail 'no page shows pictures'
 for picture in "$root"/docs/pictures/*; do
     [[ " $pictures " == *" ${picture##*/} "* ]] || fail "no page shows ${picture#"$root"/}"
 done

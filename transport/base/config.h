@@ -47,7 +47,10 @@ enum wf_setting_use {
     WF_USE_SWEEP = 32,
     WF_USE_PROFILE = 512, /* the numbers between belong to commands without settings */
     WF_USE_COLLECTIVE = 4096,
-    WF_USE_DOCTOR = 65536
+    WF_USE_DOCTOR = 65536,
+    WF_USE_STRAGGLER = 1 << 20,
+    WF_USE_SETUP_COST = 1 << 21,
+    WF_USE_OVERLAP = 1 << 22
 };
 
 /* The identities of the settings; the table in config_table.c has one row for each. */

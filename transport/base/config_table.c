@@ -15,10 +15,14 @@
 #define PROFILE WF_USE_PROFILE
 #define DOCTOR WF_USE_DOCTOR
 #define COLLECTIVE WF_USE_COLLECTIVE
+#define OVERLAP WF_USE_OVERLAP
+#define STRAGGLER WF_USE_STRAGGLER
 #define RUNS (MESH | PAIR | SWEEP) /* what a sweep passes on to its runs */
 #define PLANS (RUNS | PROFILE)
 #define PAIRS (PLANS | PEERS) /* what two nodes measure */
-#define MOVES (PAIRS | COLLECTIVE)
+#define SETUP_COST WF_USE_SETUP_COST
+#define RANKS (COLLECTIVE | OVERLAP | STRAGGLER | SETUP_COST)
+#define MOVES (PAIRS | RANKS)
 
 /* Arguments: group, topic, the commands it acts on, name, default, then what the type needs, the first sentence of its
  * meaning; after that .more = "..." and .value = "..." where they are needed. `weft config` shows every setting. */
@@ -209,10 +213,10 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_END] = SIZE(BENCH, WHAT, PLANS | COLLECTIVE, "end", "64M", 0, TIB, "The largest message size."),
     [WF_SET_FACTOR] = INT(BENCH, WHAT, PLANS | COLLECTIVE, "factor", "4", "", 1, 1048576,
                           "Each message size is this many times the one before."),
-    [WF_SET_SIZE] = SIZES(BENCH, WHAT, MOVES, "size", "", 0, TIB,
+    [WF_SET_SIZE] = SIZES(BENCH, WHAT, PAIRS | COLLECTIVE | SETUP_COST, "size", "", 0, TIB,
                           "The message sizes, separated by commas, instead of begin, end and factor."),
     [WF_SET_ITERS] =
-        COUNT(BENCH, HOW, MOVES, "iters", "auto", "messages", "auto", 1000000000,
+        COUNT(BENCH, HOW, PAIRS | COLLECTIVE | OVERLAP | SETUP_COST, "iters", "auto", "messages", "auto", 1000000000,
               "Measured messages per pair and size; auto (or 0) takes as many as fit into the duration.",
               .more = "auto takes what fits into the size's share of it, at least 8 (64 small ones), and 2000 for a "
                       "ping-pong.",
@@ -221,10 +225,10 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
         INT(BENCH, HOW, RUNS | COLLECTIVE, "duration", "5", "s", 1, 86400,
             "With iters auto, how long all messages that are timed shall take.",
             .more = "The modes, sizes and pairs share it; warm-up and verification come on top.", .value = "S"),
-    [WF_SET_WARMUP] = INT(BENCH, HOW, MOVES, "warmup", "5", "messages", 0, 1000000000,
+    [WF_SET_WARMUP] = INT(BENCH, HOW, PAIRS | COLLECTIVE | OVERLAP, "warmup", "5", "messages", 0, 1000000000,
                           "Messages per pair and size that are sent first and not measured."),
     [WF_SET_CHECK] =
-        CHOICE(BENCH, HOW, PLANS | COLLECTIVE, "check", "1", "0|1|all",
+        CHOICE(BENCH, HOW, PLANS | COLLECTIVE | OVERLAP, "check", "1", "0|1|all",
                "Whether what arrives is verified: not, in a pass of its own, or also while it is timed.",
                .more = "1 sends the measured messages again, untimed, and verifies every byte of these for as long as "
                        "check_time_ms allows; all verifies the measured ones, too, in measured time."),
@@ -282,7 +286,7 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
         TEXT(BENCH, HOW, PAIRS, "plugin_library", "",
              "The file of the net plugin for NCCL; empty means libnccl-net-weft.so beside this program's library.",
              .value = "FILE"),
-    [WF_SET_SEED] = INT(BENCH, HOW, PLANS, "seed", "42", "", 0, INT64_MAX,
+    [WF_SET_SEED] = INT(BENCH, HOW, PLANS | STRAGGLER, "seed", "42", "", 0, INT64_MAX,
                         "Determines the order of the pairs and the data of the messages."),
     [WF_SET_SRC] = TEXT(BENCH, WHAT, PAIR | SWEEP, "src", "node0:host0", "The endpoint that sends in weft pair.",
                         .more = "gpu3 instead of host3 asks for GPU memory there, and host3 for host memory.",

@@ -254,9 +254,10 @@ std::shared_ptr<gloo::transport::Device> make_device(const std::string &name)
     return gloo::transport::tcp::CreateDevice(attr);
 }
 
-void connect_all(const std::string &folder, const std::string &devices, uint64_t timeout_s)
+void connect_all(const std::string &folder, const std::string &devices, uint64_t turn, uint64_t timeout_s)
 {
-    gloo::rendezvous::FileStore store(folder);
+    gloo::rendezvous::FileStore files(folder);
+    gloo::rendezvous::PrefixStore store(std::to_string(turn), files); // names of an earlier turn lead nowhere
     size_t at = 0;
 
     while (at <= devices.size()) {
@@ -285,7 +286,19 @@ int gloo_open(const rank_asked *asked, uint32_t *rank, uint32_t *ranks, wf_statu
         return wf_fail(status, -EINVAL, "RANK, WORLD_SIZE, --with store= and --with devices= are needed");
     world.algorithm = algorithm ? algorithm : "ring";
     world.devices = devices;
-    return guarded(status, "connecting", [&] { connect_all(store, devices, asked->timeout_s); });
+    return guarded(status, "connecting", [&] { connect_all(store, devices, 0, asked->timeout_s); });
+}
+
+const char *const gloo_renewals[] = {"context", nullptr};
+
+int gloo_renew(const rank_asked *asked, int, uint64_t turn, wf_status *status)
+{
+    return guarded(status, "connecting anew", [&] {
+        world.bound.reset();
+        world.bound_to = nullptr;
+        world.contexts.clear();
+        connect_all(rank_with(asked, "store"), world.devices, turn, asked->timeout_s);
+    });
 }
 
 void gloo_facts(FILE *out)
@@ -353,6 +366,32 @@ int gloo_gather(const double *own, int count, double *all, wf_status *status)
     });
 }
 
+// On the first device. Messages of two ranks are in order.
+int gloo_message(uint32_t with, void *memory, uint64_t bytes, bool sends, wf_status *status)
+{
+    return guarded(status, sends ? "send" : "receive", [&] {
+        auto buffer = world.contexts[0]->createUnboundBuffer(memory, bytes);
+        uint64_t slot = UINT64_C(1) << 41;
+        if (sends) {
+            buffer->send(static_cast<int>(with), slot);
+            buffer->waitSend();
+        } else {
+            buffer->recv(static_cast<int>(with), slot);
+            buffer->waitRecv();
+        }
+    });
+}
+
+int gloo_send(uint32_t to, const void *memory, uint64_t bytes, wf_status *status)
+{
+    return gloo_message(to, const_cast<void *>(memory), bytes, true, status);
+}
+
+int gloo_receive(uint32_t from, void *memory, uint64_t bytes, wf_status *status)
+{
+    return gloo_message(from, memory, bytes, false, status);
+}
+
 void gloo_close()
 {
     // Who has ended its part must not close what others still read from.
@@ -374,7 +413,11 @@ int main(int argc, char **argv)
     backend.run = gloo_run;
     backend.barrier = gloo_barrier;
     backend.gather = gloo_gather;
+    backend.send = gloo_send;
+    backend.receive = gloo_receive;
     backend.close = gloo_close;
+    backend.renewals = gloo_renewals;
+    backend.renew = gloo_renew;
     int status = rank_main(&backend, argc, argv);
     fflush(stdout);
     _exit(status); // its threads would be destroyed in an order that it does not define

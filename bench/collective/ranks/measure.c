@@ -175,6 +175,16 @@ static int prove(struct rank_world *world, struct rank_call *call, struct rank_s
 
 /* --- all of them --- */
 
+double rank_now_us(void)
+{
+    return seconds(CLOCK_MONOTONIC) * 1e6;
+}
+
+void rank_first_call(const struct rank_world *world, struct rank_call *call)
+{
+    make_call(world, world->asked->ops[0], world->asked->sizes[0], true, call);
+}
+
 static int measure_one(struct rank_world *world, struct rank_call *call, struct wf_status *status)
 {
     struct rank_sample sample = {.call = *call, .bytes = bytes_of(world, call)};

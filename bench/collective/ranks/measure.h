@@ -15,13 +15,23 @@ struct rank_world {
     uint64_t send_bytes, recv_bytes;
     double *all;      /* room for what all ranks tell */
     double *times_us; /* of one sample's iterations */
+    double open_us;   /* what the backend's open() took */
 };
 
 #define RANK_TOLD 5           /* numbers that a rank tells of a sample */
+#define RANK_TOLD_MOST 14     /* and at most, of anything */
 #define RANK_ITERS_MAX 100000 /* with iters auto */
 
 /* All operations, sizes and places; rank 0 writes the lines. */
 int rank_measure(struct rank_world *world, struct wf_status *status);
+
+/* Layers and buckets instead: the member `overlap` of what is asked. */
+int rank_overlap(struct rank_world *world, struct wf_status *status);
+/* Instead: what it costs to make anew what the backend can (renew.c); rank 0 writes the lines. */
+int rank_renew(struct rank_world *world, struct wf_status *status);
+
+/* Fills in a call of the first operation and size that are asked for, in place. */
+void rank_first_call(const struct rank_world *world, struct rank_call *call);
 
 /* What rank 0 writes of one sample, or why there is none. */
 struct rank_sample {

@@ -10,6 +10,10 @@
 
 #include "rank.h"
 
+#define PIECE (UINT64_C(1) << 30)
+
+static MPI_Comm comm; /* on which everything runs: all processes, or a duplicate of that */
+
 static int fail(struct wf_status *status, const char *what, int code)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -23,13 +27,15 @@ static int fail(struct wf_status *status, const char *what, int code)
 
 static int mpi_open(const struct rank_asked *asked, uint32_t *rank, uint32_t *ranks, struct wf_status *status)
 {
-    int own, all;
+    int own, all, level = MPI_THREAD_SINGLE;
 
-    (void)asked;
-    int code = MPI_Init(NULL, NULL);
+    int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
     if (code != MPI_SUCCESS)
         return wf_fail(status, -EIO, "MPI_Init failed");
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (level < MPI_THREAD_SERIALIZED && asked->overlap.layers)
+        return wf_fail(status, -EOPNOTSUPP, "this MPI lets no other thread call it");
+    comm = MPI_COMM_WORLD;
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &own);
     MPI_Comm_size(MPI_COMM_WORLD, &all);
     *rank = (uint32_t)own;
@@ -109,7 +115,7 @@ static int mpi_run(struct rank_call *call, struct wf_status *status)
 {
     const void *send = call->in_place ? MPI_IN_PLACE : call->send;
     MPI_Datatype type = type_of(call->type);
-    MPI_Comm world = MPI_COMM_WORLD;
+    MPI_Comm world = comm;
     int count = (int)call->count, rank, ranks;
 
     switch (call->op) {
@@ -143,16 +149,61 @@ static int mpi_run(struct rank_call *call, struct wf_status *status)
 
 static int mpi_barrier(struct wf_status *status)
 {
-    return fail(status, "MPI_Barrier", MPI_Barrier(MPI_COMM_WORLD));
+    return fail(status, "MPI_Barrier", MPI_Barrier(comm));
 }
 
 static int mpi_gather(const double *own, int count, double *all, struct wf_status *status)
 {
-    return fail(status, "MPI_Allgather", MPI_Allgather(own, count, MPI_DOUBLE, all, count, MPI_DOUBLE, MPI_COMM_WORLD));
+    return fail(status, "MPI_Allgather", MPI_Allgather(own, count, MPI_DOUBLE, all, count, MPI_DOUBLE, comm));
+}
+
+/* MPI counts in int. */
+static int in_pieces(int rank, char *memory, uint64_t bytes, bool sends, struct wf_status *status)
+{
+    int result = 0;
+
+    for (uint64_t done = 0; done < bytes && result == 0; done += PIECE) {
+        int piece = (int)(bytes - done < PIECE ? bytes - done : PIECE);
+        result = sends ? fail(status, "MPI_Send", MPI_Send(memory + done, piece, MPI_BYTE, rank, 0, comm))
+                       : fail(status, "MPI_Recv",
+                              MPI_Recv(memory + done, piece, MPI_BYTE, rank, 0, comm, MPI_STATUS_IGNORE));
+    }
+    return result;
+}
+
+static int mpi_send(uint32_t to, const void *memory, uint64_t bytes, struct wf_status *status)
+{
+    return in_pieces((int)to, (char *)(uintptr_t)memory, bytes, true, status);
+}
+
+static int mpi_receive(uint32_t from, void *memory, uint64_t bytes, struct wf_status *status)
+{
+    return in_pieces((int)from, memory, bytes, false, status);
+}
+
+/* MPI is initialized once in a process: what can be made anew is a communicator, over the connections there are. */
+static const char *const renewals[] = {"communicator", NULL};
+
+static int mpi_renew(const struct rank_asked *asked, int which, uint64_t turn, struct wf_status *status)
+{
+    MPI_Comm fresh;
+
+    (void)asked;
+    (void)which;
+    (void)turn;
+    int result = fail(status, "MPI_Comm_dup", MPI_Comm_dup(MPI_COMM_WORLD, &fresh));
+    if (result == 0 && comm != MPI_COMM_WORLD)
+        result = fail(status, "MPI_Comm_free", MPI_Comm_free(&comm));
+    if (result == 0)
+        comm = fresh;
+    return result;
 }
 
 static void mpi_close(void)
 {
+    if (comm != MPI_COMM_WORLD)
+        MPI_Comm_free(&comm);
+    comm = MPI_COMM_WORLD;
     MPI_Finalize();
 }
 
@@ -166,7 +217,11 @@ int main(int argc, char **argv)
         .run = mpi_run,
         .barrier = mpi_barrier,
         .gather = mpi_gather,
+        .send = mpi_send,
+        .receive = mpi_receive,
         .close = mpi_close,
+        .renewals = renewals,
+        .renew = mpi_renew,
     };
     int status = rank_main(&backend, argc, argv), running = 0, over = 0;
 

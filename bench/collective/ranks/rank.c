@@ -11,6 +11,7 @@
 
 #define COUNT_MOST 1000000000u
 #define EXIT_UNAVAILABLE 77
+#define OVERLAP_OPTION 1 /* any of those that rank_overlap_take() reads */
 
 const char *rank_with(const struct rank_asked *asked, const char *name)
 {
@@ -42,12 +43,14 @@ static int take_all(struct rank_world *world, struct wf_status *status)
 
     for (int i = 0; i < asked->size_count; i++)
         most = asked->sizes[i] > most ? asked->sizes[i] : most;
+    if (asked->overlap.layers) /* the gradients */
+        most = asked->overlap.layers * asked->overlap.layer_bytes;
     world->recv_bytes = most;
     world->send_bytes = asked->out_of_place ? most : 0;
     world->recv = take_memory(most);
     if (world->send_bytes)
         world->send = take_memory(most);
-    world->all = calloc((size_t)world->ranks * RANK_TOLD, sizeof *world->all);
+    world->all = calloc((size_t)world->ranks * RANK_TOLD_MOST, sizeof *world->all);
     world->times_us = calloc(asked->iters ? asked->iters : RANK_ITERS_MAX, sizeof *world->times_us);
     if (!world->recv || (world->send_bytes && !world->send) || !world->all || !world->times_us ||
         values_init(&world->values, world->rank, world->ranks) != 0)
@@ -77,8 +80,10 @@ int rank_run(const struct rank_backend *backend, const struct rank_asked *asked)
 {
     struct rank_world world = {.backend = backend, .asked = asked};
     struct wf_status status = {0};
+    double begun_us = rank_now_us();
     int result = backend->open(asked, &world.rank, &world.ranks, &status);
 
+    world.open_us = rank_now_us() - begun_us;
     if (result) {
         fprintf(stderr, "%s: %s\n", backend->name, status.text); /* which rank it is may not be known */
         return exit_status(result);
@@ -90,7 +95,9 @@ int rank_run(const struct rank_backend *backend, const struct rank_asked *asked)
     if (result == 0 && world.rank == 0)
         rank_say_facts(&world);
     if (result == 0)
-        result = rank_measure(&world, &status);
+        result = asked->renew            ? rank_renew(&world, &status)
+                 : asked->overlap.layers ? rank_overlap(&world, &status)
+                                         : rank_measure(&world, &status);
     if (result == 0 && world.rank == 0)
         rank_say_done();
     if (result)
@@ -183,6 +190,8 @@ static bool read_option(struct rank_asked *asked, int option)
         return read_number(optarg, COUNT_MOST, &asked->share_ms);
     case 'T':
         return read_number(optarg, COUNT_MOST, &asked->timeout_s);
+    case 'R':
+        return read_number(optarg, COUNT_MOST, &asked->renew);
     case 'c':
         asked->check = strcmp(optarg, "0") != 0;
         return true;
@@ -204,6 +213,12 @@ int rank_main(const struct rank_backend *backend, int argc, char **argv)
         {"timeout", required_argument, NULL, 'T'},
         {"place", required_argument, NULL, 'P'},
         {"with", required_argument, NULL, 'W'},
+        {"layers", required_argument, NULL, OVERLAP_OPTION},
+        {"layer-mb", required_argument, NULL, OVERLAP_OPTION},
+        {"bucket-mb", required_argument, NULL, OVERLAP_OPTION},
+        {"batch", required_argument, NULL, OVERLAP_OPTION},
+        {"style", required_argument, NULL, OVERLAP_OPTION},
+        {"renew", required_argument, NULL, 'R'},
         {NULL, 0, NULL, 0},
     };
     struct rank_asked asked = {.type = RANK_FLOAT32,
@@ -213,16 +228,21 @@ int rank_main(const struct rank_backend *backend, int argc, char **argv)
                                .share_ms = 200,
                                .warmup = 1,
                                .timeout_s = 60};
+    struct wf_status ignored;
     bool good = true;
-    int option;
+    int option, index = 0;
 
-    while (good && (option = getopt_long(argc, argv, "d:o:n:w:c:", longs, NULL)) != -1)
-        good = read_option(&asked, option);
-    if (!good || optind != argc || asked.op_count == 0 || asked.size_count == 0) {
-        fprintf(stderr,
-                "usage: started by 'weft collective': %s --op OP[,...] --size SIZE[,...] [-d TYPE] [-o REDOP] [-n N]\n"
-                "       [-w N] [-c 0|1] [--place in|out|both] [--share-ms MS] [--timeout S] [--with NAME=VALUE]...\n",
-                argv[0]);
+    while (good && (option = getopt_long(argc, argv, "d:o:n:w:c:", longs, &index)) != -1)
+        good = option == OVERLAP_OPTION ? rank_overlap_take(&asked, longs[index].name, optarg, &ignored) == 0
+                                        : read_option(&asked, option);
+    if (!good || optind != argc || (asked.op_count == 0 && !asked.overlap.layers) || asked.size_count == 0) {
+        fprintf(
+            stderr,
+            "usage: started by 'weft collective': %s --op OP[,...] --size SIZE[,...] [-d TYPE] [-o REDOP] [-n N]\n"
+            "       [-w N] [-c 0|1] [--place in|out|both] [--share-ms MS] [--timeout S] [--renew N]\n"
+            "       [--with NAME=VALUE]...\n"
+            "or by 'weft overlap': %s --layers N --layer-mb N --bucket-mb N[,...] --style STYLE[,...] [--batch N]\n",
+            argv[0], argv[0]);
         return 2;
     }
     return rank_run(backend, &asked);

@@ -26,6 +26,7 @@ extern "C" {
 #define RANK_DONE "{\"done\": true}\n" /* all is measured, and the backend is about to be closed */
 #define RANK_SIZES_MAX 64
 #define RANK_WITH_MAX 16
+#define RANK_STYLES 2
 
 /* The numbers are those of enum weft_type and enum weft_op. */
 enum rank_type { RANK_FLOAT64, RANK_FLOAT32, RANK_FLOAT16, RANK_BFLOAT16, RANK_INT32, RANK_INT64, RANK_UINT8 };
@@ -45,6 +46,23 @@ int rank_redop_find(const char *name);
 uint64_t rank_type_bytes(enum rank_type type);
 bool rank_op_reduces(enum bench_collective op);
 
+/* How gradients become the same everywhere: all are equal, or rank 0 gathers, adds and sends the sums. */
+enum rank_style { RANK_STYLE_ALL_REDUCE, RANK_STYLE_SERVER };
+
+const char *rank_style_name(enum rank_style style);
+int rank_style_find(const char *name); /* -1: none */
+
+/* Layers that are computed one after the other, each with a gradient, and synchronised in buckets: `sizes` of struct
+ * rank_asked. */
+struct rank_overlap {
+    uint32_t layers; /* 0: collectives are measured instead */
+    uint64_t layer_bytes;
+    uint32_t batch; /* rows of the data that a layer is multiplied with; 0: so many that computation takes half as long
+                     * again as communication */
+    enum rank_style styles[RANK_STYLES];
+    int style_count;
+};
+
 /* What is measured. */
 struct rank_asked {
     enum bench_collective ops[RANK_OPS];
@@ -57,7 +75,9 @@ struct rank_asked {
     uint64_t warmup; /* before them */
     uint64_t share_ms;
     bool check, out_of_place, in_place;
-    uint64_t timeout_s;              /* for one operation */
+    uint64_t renew;     /* instead of measuring operations: set-up anew so many times, and what it costs; 0: no */
+    uint64_t timeout_s; /* for one operation */
+    struct rank_overlap overlap;
     const char *with[RANK_WITH_MAX]; /* "NAME=VALUE" for the backend; ends with NULL */
 };
 
@@ -74,7 +94,14 @@ struct rank_call {
     const void *result; /* where it is: `recv`, unless run() sets another place within the buffers */
 };
 
-/* All functions fail with a negative errno and the reason in `status`. One thread calls. */
+/* One step of the last open() or renew(), and how long it took. */
+struct rank_step {
+    const char *name; /* "connect" */
+    double us;
+};
+
+/* All functions fail with a negative errno and the reason in `status`. One thread calls at a time, and not always the
+ * same. */
 struct rank_backend {
     const char *name;
     /* Finds who this process is, and joins the others. */
@@ -87,7 +114,16 @@ struct rank_backend {
     int (*barrier)(struct wf_status *status);
     /* `all` gets `count` numbers of every rank, in the order of ranks. */
     int (*gather)(const double *own, int count, double *all, struct wf_status *status);
+    /* A message from one rank to another: both call, and others do not. */
+    int (*send)(uint32_t to, const void *memory, uint64_t bytes, struct wf_status *status);
+    int (*receive)(uint32_t from, void *memory, uint64_t bytes, struct wf_status *status);
     void (*close)(void);
+    /* What can be made anew within a process, in few words, ends with NULL; NULL: nothing. */
+    const char *const *renewals;
+    /* Ends number `which` of them, and makes it anew. `turn` grows from 1 on, and is the same at every rank. */
+    int (*renew)(const struct rank_asked *asked, int which, uint64_t turn, struct wf_status *status);
+    /* Where the time of the last open() or renew() went, ends with a name NULL; NULL: only the whole is known. */
+    const struct rank_step *(*steps)(void);
 };
 
 /* Exit status: 0; 1 something failed, and standard error says what; 2 wrong usage; 77 not available here. */
@@ -95,6 +131,13 @@ int rank_main(const struct rank_backend *backend, int argc, char **argv);
 
 /* As rank_main(), from what was read already. */
 int rank_run(const struct rank_backend *backend, const struct rank_asked *asked);
+
+/* Takes the value of --layers, --layer-mb, --bucket-mb, --batch or --style, without the dashes. -EINVAL: it is wrong,
+ * and `status` says why; -ENOENT: it is none of these options. */
+int rank_overlap_take(struct rank_asked *asked, const char *option, const char *value, struct wf_status *status);
+
+/* Of CLOCK_MONOTONIC. */
+double rank_now_us(void);
 
 /* The value of NAME in `asked->with`; NULL: it is not there. */
 const char *rank_with(const struct rank_asked *asked, const char *name);

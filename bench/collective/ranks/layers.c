@@ -1,0 +1,158 @@
+#include "layers.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLAS "libopenblas.so.0"
+
+/* Of cblas.h, which need not be here. */
+#define ROW_MAJOR 101
+#define NOT_TRANSPOSED 111
+#define TRANSPOSED 112
+
+#define ROWS_PERIOD 11
+#define LEFT_BYTES (UINT64_C(64) << 20) /* where the batch is not said */
+
+/* 1 to 4. */
+static float of_row(uint32_t row, uint32_t layer, uint32_t rank)
+{
+    return (float)(1 + (row * 7 + layer * 3 + rank) % ROWS_PERIOD % 4);
+}
+
+static float of_column(uint32_t column, uint32_t layer, uint32_t rank)
+{
+    return (float)(1 + (column * 5 + layer + rank * 3) % 13 % 4);
+}
+
+/* One thread: a rank is one process of several, and each has its processor. */
+static void load_blas(struct layers *layers)
+{
+    void *library = dlopen(BLAS, RTLD_NOW | RTLD_LOCAL); /* stays, as its threads do */
+    void *multiply = library ? dlsym(library, "cblas_sgemm") : NULL;
+    void *threads = library ? dlsym(library, "openblas_set_num_threads") : NULL;
+
+    if (!multiply || !threads) {
+        snprintf(layers->how, sizeof layers->how, "a plain loop, as there is no %s", BLAS);
+        return;
+    }
+    void (*set_threads)(int) = NULL;
+    memcpy(&set_threads, &threads, sizeof threads);
+    memcpy(&layers->multiply, &multiply, sizeof multiply);
+    set_threads(1);
+    snprintf(layers->how, sizeof layers->how, "OpenBLAS, one thread");
+}
+
+int layers_init(struct layers *layers, const struct rank_overlap *asked, float *gradients, uint32_t rank,
+                uint32_t ranks, struct wf_status *status)
+{
+    *layers = (struct layers){.gradients = gradients,
+                              .count = asked->layers,
+                              .rows = (uint32_t)(asked->layer_bytes / (LAYERS_COLUMNS * sizeof(float))),
+                              .rank = rank,
+                              .ranks = ranks};
+    uint64_t fitting = LEFT_BYTES / (layers->rows * sizeof(float)), most = asked->batch;
+
+    if (!asked->batch)
+        most = fitting < 1 ? 1 : fitting < LAYERS_BATCH_MOST ? fitting : LAYERS_BATCH_MOST;
+    layers->batch_most = (uint32_t)most;
+    layers->left = malloc(most * layers->rows * sizeof(float));
+    layers->right = malloc(most * LAYERS_COLUMNS * sizeof(float));
+    if (!layers->left || !layers->right)
+        return wf_fail(status, -ENOMEM, "no memory for a batch of %llu rows", (unsigned long long)most);
+    load_blas(layers);
+    layers->batch = layers->batch_most;
+    return 0;
+}
+
+void layers_fini(struct layers *layers)
+{
+    free(layers->left);
+    free(layers->right);
+    layers->left = layers->right = NULL;
+}
+
+void layers_set_batch(struct layers *layers, uint32_t batch)
+{
+    layers->batch = batch < 1 ? 1 : batch < layers->batch_most ? batch : layers->batch_most;
+}
+
+/* What a layer is multiplied with: little beside the product itself. */
+static void fill(struct layers *layers, uint32_t layer)
+{
+    for (uint32_t i = 0; i < layers->rows; i++)
+        layers->left[i] = of_row(i, layer, layers->rank);
+    for (uint32_t j = 0; j < LAYERS_COLUMNS; j++)
+        layers->right[j] = of_column(j, layer, layers->rank);
+    for (uint32_t k = 1; k < layers->batch; k++) {
+        memcpy(layers->left + (size_t)k * layers->rows, layers->left, layers->rows * sizeof(float));
+        memcpy(layers->right + (size_t)k * LAYERS_COLUMNS, layers->right, LAYERS_COLUMNS * sizeof(float));
+    }
+}
+
+/* A row of the result stays in the cache; compilers make vectors of the inner loop. */
+static void multiply_plainly(const struct layers *layers, float *out)
+{
+    for (uint32_t i = 0; i < layers->rows; i++, out += LAYERS_COLUMNS) {
+        memset(out, 0, LAYERS_COLUMNS * sizeof *out);
+        for (uint32_t k = 0; k < layers->batch; k++) {
+            float left = layers->left[(size_t)k * layers->rows + i];
+            const float *right = layers->right + (size_t)k * LAYERS_COLUMNS;
+            for (uint32_t j = 0; j < LAYERS_COLUMNS; j++)
+                out[j] += left * right[j];
+        }
+    }
+}
+
+void layers_compute(struct layers *layers, uint32_t layer)
+{
+    float *out = layers->gradients + layer * layers_elements(layers);
+    int rows = (int)layers->rows, batch = (int)layers->batch;
+
+    fill(layers, layer);
+    if (layers->multiply)
+        layers->multiply(ROW_MAJOR, TRANSPOSED, NOT_TRANSPOSED, rows, LAYERS_COLUMNS, batch, 1, layers->left, rows,
+                         layers->right, LAYERS_COLUMNS, 0, out, LAYERS_COLUMNS);
+    else
+        multiply_plainly(layers, out);
+}
+
+/* --- proof --- */
+
+/* What all ranks have in the rows of a layer, which repeat. */
+static void sum_rows(const struct layers *layers, uint32_t layer, float sums[ROWS_PERIOD][LAYERS_COLUMNS])
+{
+    memset(sums, 0, ROWS_PERIOD * sizeof *sums);
+    for (uint32_t rank = 0; rank < layers->ranks; rank++)
+        for (uint32_t row = 0; row < ROWS_PERIOD; row++) {
+            float left = (float)layers->batch * of_row(row, layer, rank);
+            for (uint32_t j = 0; j < LAYERS_COLUMNS; j++)
+                sums[row][j] += left * of_column(j, layer, rank);
+        }
+}
+
+static uint64_t count_wrong(const float *found, const float *sums)
+{
+    uint64_t wrong = 0;
+
+    if (memcmp(found, sums, LAYERS_COLUMNS * sizeof *sums) == 0)
+        return 0;
+    for (uint32_t j = 0; j < LAYERS_COLUMNS; j++)
+        wrong += !(found[j] == sums[j]); /* also where it is no number */
+    return wrong;
+}
+
+uint64_t layers_wrong(const struct layers *layers)
+{
+    static float sums[ROWS_PERIOD][LAYERS_COLUMNS]; /* large for a stack */
+    const float *found = layers->gradients;
+    uint64_t wrong = 0;
+
+    for (uint32_t layer = 0; layer < layers->count; layer++) {
+        sum_rows(layers, layer, sums);
+        for (uint32_t row = 0; row < layers->rows; row++, found += LAYERS_COLUMNS)
+            wrong += count_wrong(found, sums[row % ROWS_PERIOD]);
+    }
+    return wrong;
+}

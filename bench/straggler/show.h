@@ -1,0 +1,26 @@
+/* show.h: what a run of `weft straggler` leaves: a table for people, and JSON (schema weft.straggler/1). */
+#ifndef WF_BENCH_STRAGGLER_SHOW_H
+#define WF_BENCH_STRAGGLER_SHOW_H
+
+#include <stdio.h>
+
+#include "asked.h"
+#include "found.h"
+
+/* One run. */
+struct straggler_run {
+    const struct bench_options *options;
+    const struct straggler_asked *asked;
+    const struct straggler_found *found;
+    const char *started; /* ISO 8601, UTC */
+    const char *command; /* of the first rank */
+    const char *error;   /* why it ended early; "": it did not */
+    int error_code, exit_status;
+};
+
+void straggler_show(FILE *out, const struct straggler_run *run);
+
+/* All that the options ask for; the first error is returned. */
+int straggler_write(const struct straggler_run *run, struct wf_status *status);
+
+#endif
