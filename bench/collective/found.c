@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/histogram.h"
+#include "run.h"
 #include "bench/words/words.h"
 
 int coll_found_init(struct coll_found *found, struct wf_status *status)
@@ -104,38 +105,25 @@ static bool take_sample(struct coll_found *found, const struct coll_run *run, ui
     return sample && (lacks || take_times(sample, line));
 }
 
-static bool take_facts(json_t *line, json_t **facts, uint32_t *ranks)
-{
-    json_t *told = NULL;
-    json_int_t count;
+/* Whose lines they are. */
+struct reading {
+    struct coll_found *found;
+    const struct coll_run *run;
+};
 
-    if (json_unpack(line, "{s:I, s:o}", "ranks", &count, "facts", &told) != 0 || count < 1)
-        return false;
-    *ranks = (uint32_t)count;
-    *facts = json_incref(told);
-    return true;
+static bool take_line(void *context, uint32_t ranks, json_t *line)
+{
+    struct reading *reading = context;
+
+    return take_sample(reading->found, reading->run, ranks, line);
 }
 
 int coll_found_read(struct coll_found *found, const struct coll_run *run, const char *text, json_t **facts,
                     uint32_t *ranks, struct wf_status *status)
 {
-    bool good = true;
+    struct reading reading = {found, run};
 
-    *facts = NULL;
-    while (good && *text) {
-        size_t length = strcspn(text, "\n");
-        json_t *line = json_loadb(text, length, 0, NULL);
-        good = !line                            ? length == 0 || text[0] != '{'
-               : json_object_get(line, "facts") ? !*facts && take_facts(line, facts, ranks)
-               : json_object_get(line, "done")  ? *facts != NULL
-                                                : *facts && take_sample(found, run, *ranks, line);
-        if (!good)
-            wf_fail(status, -EPROTO, "%s said '%.*s', which is not understood", run->backend->name,
-                    (int)(length > 100 ? 100 : length), text);
-        json_decref(line);
-        text += length + (text[length] == '\n');
-    }
-    return good ? 0 : -EPROTO;
+    return coll_read_lines(text, run->backend->name, take_line, &reading, facts, ranks, status);
 }
 
 /* --- figures --- */

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "bench/words/heard.h"
 #include "bench/words/interrupt.h"
 #include "bench/words/words.h"
 #include "peers/program.h"
@@ -235,4 +236,40 @@ void coll_outcome_fini(struct coll_outcome *outcome)
 {
     free(outcome->text);
     outcome->text = NULL;
+}
+
+/* --- what they say --- */
+
+static bool take_facts(json_t *line, json_t **facts, uint32_t *ranks)
+{
+    json_t *told = NULL;
+    json_int_t count;
+
+    if (*facts || json_unpack(line, "{s:I, s:o}", "ranks", &count, "facts", &told) != 0 || count < 1)
+        return false;
+    *ranks = (uint32_t)count;
+    *facts = json_incref(told);
+    return true;
+}
+
+int coll_read_lines(const char *text, const char *backend, coll_take_line *take, void *context, json_t **facts,
+                    uint32_t *ranks, struct wf_status *status)
+{
+    bool good = true;
+
+    *facts = NULL;
+    while (good && *text) {
+        size_t length = strcspn(text, "\n");
+        json_t *line = bench_heard(text, length);
+        good = !line                            ? length == 0 || text[0] != '{'
+               : json_object_get(line, "facts") ? take_facts(line, facts, ranks)
+               : json_object_get(line, "done")  ? *facts != NULL
+                                                : *facts && take(context, *ranks, line);
+        if (!good)
+            wf_fail(status, -EPROTO, "%s said '%.*s', which is not understood", backend,
+                    (int)(length > 100 ? 100 : length), text);
+        json_decref(line);
+        text += length + (text[length] == '\n');
+    }
+    return good ? 0 : -EPROTO;
 }

@@ -4,6 +4,8 @@
 #ifndef WF_BENCH_COLLECTIVE_RUN_H
 #define WF_BENCH_COLLECTIVE_RUN_H
 
+#include <jansson.h>
+
 #include "plan.h"
 
 /* What a run has left. */
@@ -21,5 +23,13 @@ struct coll_outcome {
 int coll_run(const struct coll_plan *plan, const struct coll_run *run, struct coll_outcome *outcome,
              struct wf_status *status);
 void coll_outcome_fini(struct coll_outcome *outcome);
+
+/* Takes a line of rank 0, among `ranks`; false: it is not understood. */
+typedef bool coll_take_line(void *context, uint32_t ranks, json_t *line);
+
+/* Reads the lines of an outcome's text: the facts, a new reference (NULL: the ranks have told none), and each line of
+ * figures behind them. What is no JSON is a library's own words. -EPROTO: a line is not understood. */
+int coll_read_lines(const char *text, const char *backend, coll_take_line *take, void *context, json_t **facts,
+                    uint32_t *ranks, struct wf_status *status);
 
 #endif

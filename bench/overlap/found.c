@@ -165,8 +165,17 @@ static bool lack(struct overlap_found *found, const struct coll_run *run, const 
     return true;
 }
 
-static bool take(struct overlap_found *found, const struct coll_run *run, uint32_t ranks, json_t *line)
+/* Whose lines they are. */
+struct reading {
+    struct overlap_found *found;
+    const struct coll_run *run;
+};
+
+static bool take(void *context, uint32_t ranks, json_t *line)
 {
+    const struct reading *reading = context;
+    struct overlap_found *found = reading->found;
+    const struct coll_run *run = reading->run;
     const char *event = json_string_value(json_object_get(line, "event"));
     size_t count = json_array_size(found->cases);
     json_t *last = count ? json_array_get(found->cases, count - 1) : NULL;
@@ -185,26 +194,8 @@ static bool take(struct overlap_found *found, const struct coll_run *run, uint32
 int overlap_read(struct overlap_found *found, const struct coll_run *run, const char *text, json_t **facts,
                  struct wf_status *status)
 {
+    struct reading reading = {found, run};
     uint32_t ranks = 0;
-    bool good = true;
 
-    *facts = NULL;
-    while (good && *text) {
-        size_t length = strcspn(text, "\n");
-        json_t *line = json_loadb(text, length, 0, NULL), *told = json_object_get(line, "facts");
-        if (told && !*facts) {
-            ranks = (uint32_t)number(line, "ranks");
-            *facts = json_incref(told);
-        } else if (line) {
-            good = ranks > 0 && take(found, run, ranks, line);
-        } else {
-            good = length == 0 || text[0] != '{'; /* a library's own words */
-        }
-        if (!good)
-            wf_fail(status, -EPROTO, "%s said '%.*s', which is not understood", run->backend->name,
-                    (int)(length > 100 ? 100 : length), text);
-        json_decref(line);
-        text += length + (text[length] == '\n');
-    }
-    return good ? 0 : -EPROTO;
+    return coll_read_lines(text, run->backend->name, take, &reading, facts, &ranks, status);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/histogram.h"
+#include "bench/collective/run.h"
 #include "bench/words/heard.h"
 #include "bench/words/words.h"
 
@@ -25,47 +26,31 @@ void setup_found_fini(struct setup_found *found)
 
 /* --- lines --- */
 
-static bool take_sample(struct setup_found *found, const char *backend, json_int_t ranks, json_t *line)
+/* Whose lines they are. */
+struct reading {
+    struct setup_found *found;
+    const char *backend;
+};
+
+static bool take_sample(void *context, uint32_t ranks, json_t *line)
 {
+    struct reading *reading = context;
+
     if (!json_is_string(json_object_get(line, "what")) || !json_is_number(json_object_get(line, "us")) ||
         !json_is_number(json_object_get(line, "operation_us")) || !json_is_object(json_object_get(line, "steps_us")))
         return false;
-    json_object_set_new(line, "backend", json_string(backend));
+    json_object_set_new(line, "backend", json_string(reading->backend));
     json_object_set_new(line, "ranks", json_integer(ranks));
-    return json_array_append(found->samples, line) == 0;
-}
-
-static bool take_facts(json_t *line, json_t **facts, json_int_t *ranks)
-{
-    json_t *told = json_object_get(line, "facts");
-
-    if (*facts || !json_is_integer(json_object_get(line, "ranks")))
-        return false;
-    *ranks = json_integer_value(json_object_get(line, "ranks"));
-    *facts = json_incref(told);
-    return true;
+    return json_array_append(reading->found->samples, line) == 0;
 }
 
 int setup_found_read(struct setup_found *found, const char *backend, const char *text, json_t **facts,
                      struct wf_status *status)
 {
-    json_int_t ranks = 0;
-    bool good = true;
+    struct reading reading = {found, backend};
+    uint32_t ranks = 0;
 
-    *facts = NULL;
-    while (good && *text) {
-        size_t length = strcspn(text, "\n");
-        json_t *line = bench_heard(text, length);
-        good = !line                            ? length == 0 || text[0] != '{'
-               : json_object_get(line, "facts") ? take_facts(line, facts, &ranks)
-                                                : *facts && take_sample(found, backend, ranks, line);
-        if (!good)
-            wf_fail(status, -EPROTO, "%s said '%.*s', which is not understood", backend,
-                    (int)(length > 100 ? 100 : length), text);
-        json_decref(line);
-        text += length + (text[length] == '\n');
-    }
-    return good ? 0 : -EPROTO;
+    return coll_read_lines(text, backend, take_sample, &reading, facts, &ranks, status);
 }
 
 /* --- rows --- */
