@@ -7,7 +7,10 @@
 
 #include "collective/group/words.h"
 
-#define LOOK_NS (20 * 1000000LL)   /* between two looks at a file of a shared folder, where nobody tells of changes */
+/* Between two looks at a file of a shared folder, where nobody tells of changes: an eighth of what was waited, within
+ * these. Rank 0 is mostly there at once, and many ranks that wait for long are to leave the folder's server alone. */
+#define LOOK_LEAST_NS 1000000LL
+#define LOOK_MOST_NS (20 * 1000000LL)
 #define AGAIN_NS (200 * 1000000LL) /* before what the file says is tried again */
 
 static int waited_ms(const struct weft_group *group)
@@ -42,6 +45,12 @@ static void join(struct weft_group *group, const char *addresses, uint64_t token
         wf_coll_fail(group, -ENOMEM, "no memory to join");
 }
 
+static int64_t until_next_look_ns(const struct weft_group *group, int64_t now_ns)
+{
+    int64_t pause_ns = (now_ns - group->began_ns) / 8;
+    return pause_ns < LOOK_LEAST_NS ? LOOK_LEAST_NS : pause_ns > LOOK_MOST_NS ? LOOK_MOST_NS : pause_ns;
+}
+
 void wf_coll_look(struct weft_group *group, int64_t now_ns)
 {
     char line[WF_MEET_LINE_BYTES];
@@ -49,7 +58,7 @@ void wf_coll_look(struct weft_group *group, int64_t now_ns)
     unsigned long long token;
     if (group->phase != WF_COLL_LOOKING || now_ns < group->look_ns)
         return;
-    group->look_ns = now_ns + LOOK_NS;
+    group->look_ns = now_ns + until_next_look_ns(group, now_ns);
     int result = wf_meet_look(&group->meet, left_ms(group), line, &err);
     char *addresses = result == 1 ? strchr(line, ';') : NULL;
     if (result < 0)

@@ -366,9 +366,11 @@ void weft_group_destroy(struct weft_group *group)
     weft_endpoint_destroy(group->work);
     weft_endpoint_destroy(group->data);
     weft_endpoint_destroy(group->control); /* ends the receive */
+    if (group->queue)
+        wf_coll_drive(group); /* takes the end of the receive */
     while (group->queue && weft_queue_destroy(group->queue) == -EBUSY && wf_coll_now_ns() < until_ns + GOODBYE_NS) {
-        wf_coll_drive(group);
         wf_coll_sleep(group, wf_coll_now_ns() + 10000000);
+        wf_coll_drive(group);
     }
     wf_coll_board_destroy(group);
     wf_coll_drive_close(group);
