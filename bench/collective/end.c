@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "bench/words/folder.h"
 #include "bench/words/heard.h"
 #include "bench/words/host.h"
 #include "bench/words/interrupt.h"
@@ -70,4 +71,22 @@ json_t *coll_head_to_json(const char *schema, const struct bench_options *option
     json_object_set_new(root, "host", json_pack("[o]", bench_host_to_json("node0")));
     json_object_set_new(root, "config", bench_config_to_json(options->config));
     return root;
+}
+
+int coll_write_result(json_t *root, const char *name, const struct bench_options *options, struct wf_status *status)
+{
+    const char *out = wf_config_text(options->config, WF_SET_OUT), *json = wf_config_text(options->config, WF_SET_JSON);
+    char path[WF_VALUE_MAX + 32];
+    int result = 0;
+
+    if (out[0]) {
+        snprintf(path, sizeof path, "%s/%s", out, name);
+        result = bench_make_folder(out, status);
+        if (result == 0)
+            result = bench_write_json(root, path, status);
+    }
+    if (json[0] && result == 0)
+        result = bench_write_json(root, json, status);
+    json_decref(root);
+    return result;
 }

@@ -33,4 +33,7 @@ void coll_reasons_put(FILE *out, const json_t *list, const char *word);
 /* The first members of a result: schema, command, version, when, how it ended, host, settings. A new reference. */
 json_t *coll_head_to_json(const char *schema, const struct bench_options *options, const struct coll_end *end);
 
+/* Writes a result as --json and as `name` in the folder --out, where these are asked for; takes the reference. */
+int coll_write_result(json_t *root, const char *name, const struct bench_options *options, struct wf_status *status);
+
 #endif

@@ -1,8 +1,5 @@
 #include "parts.h"
 
-#include "bench/words/folder.h"
-#include "bench/words/json.h"
-
 static json_t *definitions(void)
 {
     return json_pack("{s:s, s:s, s:s, s:s}", "wall_s", "median over the iterations of the slowest rank's time",
@@ -32,20 +29,5 @@ static json_t *everything(const struct coll_plan *plan, const struct overlap_fou
 int overlap_write_files(const struct coll_plan *plan, const struct overlap_found *found, const struct coll_end *end,
                         struct wf_status *status)
 {
-    const struct wf_config *config = plan->options->config;
-    const char *out = wf_config_text(config, WF_SET_OUT), *json = wf_config_text(config, WF_SET_JSON);
-    json_t *root = everything(plan, found, end);
-    char path[WF_VALUE_MAX + 32];
-    int result = 0;
-
-    if (out[0]) {
-        snprintf(path, sizeof path, "%s/overlap.json", out);
-        result = bench_make_folder(out, status);
-        if (result == 0)
-            result = bench_write_json(root, path, status);
-    }
-    if (json[0] && result == 0)
-        result = bench_write_json(root, json, status);
-    json_decref(root);
-    return result;
+    return coll_write_result(everything(plan, found, end), "overlap.json", plan->options, status);
 }

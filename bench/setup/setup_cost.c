@@ -20,40 +20,24 @@ struct setup {
     struct bench_options *options;
     struct coll_plan plan;
     struct setup_found found;
-    struct coll_time time;
+    struct coll_end end;
     struct bench_progress progress;
-    struct wf_status first; /* the first failure; code 0: there was none */
     uint32_t runs;
 };
 
 /* --- one run --- */
 
-static void add_absent(struct setup *setup, const char *backend, const char *why)
-{
-    const json_t *entry;
-    size_t index;
-
-    json_array_foreach(setup->found.absent, index, entry)
-    {
-        if (strcmp(bench_heard_text(entry, "what"), backend) == 0)
-            return;
-    }
-    json_array_append_new(setup->found.absent,
-                          json_pack("{s:s, s:o}", "what", backend, "reason", bench_heard_string(why)));
-}
-
 static void note_failure(struct setup *setup, const struct coll_run *run, const struct coll_outcome *outcome,
                          const struct wf_status *status)
 {
     if (status->code == -EOPNOTSUPP) {
-        add_absent(setup, run->backend->name, status->text);
+        coll_reason_add(setup->found.absent, status->text, "%s", run->backend->name);
         return;
     }
     bench_progress_wipe(&setup->progress);
     fprintf(stderr, "weft: %s\n", outcome->said[0] ? outcome->said : status->text);
     setup->found.failures++;
-    if (setup->first.code == 0)
-        setup->first = *status;
+    coll_end_keep(&setup->end, status);
 }
 
 static void run_once(struct setup *setup, struct coll_run *run)
@@ -92,7 +76,7 @@ static void run_backend(struct setup *setup, const struct coll_backend *backend,
     snprintf(iters, sizeof iters, "%llu", (unsigned long long)asked->renew);
     coll_lacks(&setup->plan, backend, ranks, why);
     if (why[0])
-        add_absent(setup, backend->name, why);
+        coll_reason_add(setup->found.absent, why, "%s", backend->name);
     else
         run_once(setup, &run);
 }
@@ -137,23 +121,23 @@ static int finish(struct setup *setup)
     struct setup_run run = {.options = setup->options,
                             .size = setup->plan.asked.sizes[0],
                             .iters = setup->plan.asked.renew,
-                            .found = &setup->found,
-                            .started = setup->time.started,
-                            .error = setup->first.code ? setup->first.text : "",
-                            .error_code = setup->first.code,
-                            .exit_status = exit_status_of(setup)};
+                            .found = &setup->found};
     struct wf_status status = {0};
 
-    if (setup->plan.found && run.exit_status == BENCH_PASSED && json_array_size(setup->found.samples) == 0)
-        return run.exit_status;
+    coll_end_note_signal(&setup->end);
+    setup->end.exit_status = exit_status_of(setup);
+    run.end = setup->end;
+
+    if (setup->plan.found && run.end.exit_status == BENCH_PASSED && json_array_size(setup->found.samples) == 0)
+        return run.end.exit_status;
     if (out && setup_show(out, &run) != 0)
         wf_fail(&status, -ENOMEM, "no memory for a table");
-    if (run.exit_status == BENCH_UNAVAILABLE)
+    if (run.end.exit_status == BENCH_UNAVAILABLE)
         fprintf(stderr, "weft: nothing could be measured here\n");
     if (status.code == 0)
         setup_write(&run, &status);
     if (status.code == 0)
-        return run.exit_status;
+        return run.end.exit_status;
     fprintf(stderr, "weft: %s\n", status.text);
     return BENCH_FAILED;
 }
@@ -166,7 +150,7 @@ int bench_setup_cost(struct bench_options *options)
     if (options->collective.member)
         return coll_member(options, NULL);
     setup.options = options;
-    coll_note_time(&setup.time);
+    coll_note_time(&setup.end.time);
     int result = coll_with_signals(perform, &setup, &status);
     int exit_status = result ? coll_refused(&status) : finish(&setup);
     setup_found_fini(&setup.found);

@@ -5,11 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/words/folder.h"
-#include "bench/words/host.h"
-#include "bench/words/interrupt.h"
 #include "bench/words/json.h"
-#include "weft.h"
 
 /* --- the table --- */
 
@@ -90,45 +86,20 @@ static json_t *rows_to_json(const struct setup_found *found)
 
 static json_t *everything(const struct setup_run *run)
 {
-    json_t *root = json_object();
+    json_t *root = coll_head_to_json("weft.setup_cost/1", run->options, &run->end);
 
-    json_object_set_new(root, "schema", json_string("weft.setup_cost/1"));
-    json_object_set_new(root, "command", json_string("setup-cost"));
-    json_object_set_new(root, "version", json_string(weft_version()));
-    json_object_set_new(root, "started", json_string(run->started));
-    json_object_set_new(root, "interrupted", json_boolean(bench_interrupt_signal() != 0));
-    json_object_set_new(root, "error", run->error[0] ? json_string(run->error) : json_null());
-    json_object_set_new(root, "error_code", bench_error_code_to_json(run->error_code));
-    json_object_set_new(root, "exit_status", json_integer(run->exit_status));
-    json_object_set_new(root, "host", json_pack("[o]", bench_host_to_json("node0")));
-    json_object_set_new(root, "config", bench_config_to_json(run->options->config));
     json_object_set_new(root, "size_bytes", json_integer((json_int_t)run->size));
     json_object_set(root, "runs", run->found->runs);
     json_object_set_new(root, "rows", rows_to_json(run->found));
     json_object_set(root, "iterations", run->found->samples);
     json_object_set(root, "not_available", run->found->absent);
     json_object_set_new(root, "summary",
-                        json_pack("{s:b, s:I}", "passed", run->exit_status == BENCH_PASSED, "failures",
+                        json_pack("{s:b, s:I}", "passed", run->end.exit_status == BENCH_PASSED, "failures",
                                   (json_int_t)run->found->failures));
     return root;
 }
 
 int setup_write(const struct setup_run *run, struct wf_status *status)
 {
-    const struct wf_config *config = run->options->config;
-    const char *out = wf_config_text(config, WF_SET_OUT), *json = wf_config_text(config, WF_SET_JSON);
-    json_t *root = everything(run);
-    char path[WF_VALUE_MAX + 32];
-    int result = 0;
-
-    if (out[0]) {
-        snprintf(path, sizeof path, "%s/setup_cost.json", out);
-        result = bench_make_folder(out, status);
-        if (result == 0)
-            result = bench_write_json(root, path, status);
-    }
-    if (json[0] && result == 0)
-        result = bench_write_json(root, json, status);
-    json_decref(root);
-    return result;
+    return coll_write_result(everything(run), "setup_cost.json", run->options, status);
 }

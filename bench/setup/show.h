@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "bench/collective/end.h"
 #include "bench/plan/options.h"
 #include "found.h"
 
@@ -12,9 +13,7 @@ struct setup_run {
     const struct bench_options *options;
     uint64_t size, iters;
     const struct setup_found *found;
-    const char *started; /* ISO 8601, UTC */
-    const char *error;   /* the first one; "": there was none */
-    int error_code, exit_status;
+    struct coll_end end;
 };
 
 /* -ENOMEM */

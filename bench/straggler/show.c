@@ -3,12 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "bench/words/folder.h"
-#include "bench/words/host.h"
-#include "bench/words/interrupt.h"
-#include "bench/words/json.h"
 #include "rule.h"
-#include "weft.h"
 
 #define ROWS_MOST 40 /* of the table; the JSON has all */
 
@@ -160,25 +155,15 @@ static json_t *summary(const struct straggler_run *run)
 
     straggler_sum(run->found, -1, &sums);
     json_t *json = sums_to_json(&sums);
-    json_object_set_new(json, "passed", json_boolean(run->exit_status == BENCH_PASSED));
+    json_object_set_new(json, "passed", json_boolean(run->end.exit_status == BENCH_PASSED));
     return json;
 }
 
 static json_t *everything(const struct straggler_run *run)
 {
     const struct straggler_found *found = run->found;
-    json_t *root = json_object();
+    json_t *root = coll_head_to_json("weft.straggler/1", run->options, &run->end);
 
-    json_object_set_new(root, "schema", json_string("weft.straggler/1"));
-    json_object_set_new(root, "command", json_string("straggler"));
-    json_object_set_new(root, "version", json_string(weft_version()));
-    json_object_set_new(root, "started", json_string(run->started));
-    json_object_set_new(root, "interrupted", json_boolean(bench_interrupt_signal() != 0));
-    json_object_set_new(root, "error", run->error[0] ? json_string(run->error) : json_null());
-    json_object_set_new(root, "error_code", bench_error_code_to_json(run->error_code));
-    json_object_set_new(root, "exit_status", json_integer(run->exit_status));
-    json_object_set_new(root, "host", json_pack("[o]", bench_host_to_json("node0")));
-    json_object_set_new(root, "config", bench_config_to_json(run->options->config));
     json_object_set_new(root, "asked", asked_to_json(run->asked));
     json_object_set_new(root, "run_command", json_string(run->command));
     json_object_set_new(root, "facts", or_null(found->facts));
@@ -193,20 +178,5 @@ static json_t *everything(const struct straggler_run *run)
 
 int straggler_write(const struct straggler_run *run, struct wf_status *status)
 {
-    const struct wf_config *config = run->options->config;
-    const char *out = wf_config_text(config, WF_SET_OUT), *json = wf_config_text(config, WF_SET_JSON);
-    json_t *root = everything(run);
-    char path[WF_VALUE_MAX + 32];
-    int result = 0;
-
-    if (out[0]) {
-        snprintf(path, sizeof path, "%s/straggler.json", out);
-        result = bench_make_folder(out, status);
-        if (result == 0)
-            result = bench_write_json(root, path, status);
-    }
-    if (json[0] && result == 0)
-        result = bench_write_json(root, json, status);
-    json_decref(root);
-    return result;
+    return coll_write_result(everything(run), "straggler.json", run->options, status);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "asked.h"
+#include "bench/collective/end.h"
 #include "found.h"
 
 /* One run. */
@@ -12,10 +13,8 @@ struct straggler_run {
     const struct bench_options *options;
     const struct straggler_asked *asked;
     const struct straggler_found *found;
-    const char *started; /* ISO 8601, UTC */
+    struct coll_end end;
     const char *command; /* of the first rank */
-    const char *error;   /* why it ended early; "": it did not */
-    int error_code, exit_status;
 };
 
 void straggler_show(FILE *out, const struct straggler_run *run);

@@ -21,7 +21,7 @@ struct straggler {
     struct coll_plan plan;
     struct coll_outcome outcome;
     struct straggler_found found;
-    struct coll_time time;
+    struct coll_end end;
     struct bench_progress progress;
     struct wf_status ended; /* why the run ended early; code 0: it did not */
 };
@@ -126,13 +126,13 @@ static int finish(struct straggler *straggler)
     struct straggler_run run = {.options = straggler->options,
                                 .asked = &straggler->asked,
                                 .found = &straggler->found,
-                                .started = straggler->time.started,
-                                .command = straggler->outcome.command,
-                                .error = straggler->ended.code ? straggler->ended.text : "",
-                                .error_code = straggler->ended.code,
-                                .exit_status = exit_status_of(straggler)};
+                                .command = straggler->outcome.command};
     struct wf_status status = {0};
 
+    if (straggler->ended.code)
+        coll_end_keep(&straggler->end, &straggler->ended);
+    straggler->end.exit_status = exit_status_of(straggler);
+    run.end = straggler->end;
     if (straggler->ended.code)
         fprintf(stderr, "weft: %s\n", straggler->outcome.said[0] ? straggler->outcome.said : straggler->ended.text);
     if (!straggler->found.facts) /* a rank that a launcher has started, and not the first one; or none has spoken */
@@ -143,7 +143,7 @@ static int finish(struct straggler *straggler)
         fprintf(stderr, "weft: %s\n", status.text);
         return BENCH_FAILED;
     }
-    return run.exit_status;
+    return run.end.exit_status;
 }
 
 int bench_straggler(struct bench_options *options)
@@ -156,7 +156,7 @@ int bench_straggler(struct bench_options *options)
     if (!options->collective.processes)
         options->collective.processes = "4";
     straggler.options = options;
-    coll_note_time(&straggler.time);
+    coll_note_time(&straggler.end.time);
     int result = coll_with_signals(perform, &straggler, &status);
     int exit_status = result ? coll_refused(&status) : finish(&straggler);
     straggler_found_fini(&straggler.found);
