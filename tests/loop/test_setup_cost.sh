@@ -70,6 +70,7 @@ usage() { # WORDS OPTION...
     pass_if "weft setup-cost $*: something on standard output" [ ! -s out ]
 }
 usage "takes one" --size 1K,2K
+usage "multiple of 4 bytes" --size 1001
 usage "iters" -n 0
 usage "from 2 to 64, or found" --processes 1
 usage "is none of weft, nccl" --backend mvapich
