@@ -187,6 +187,20 @@ static void test_offers_go_to_other_rails_each_time(void **state)
     assert_null(wf_lines_next_offer(&scene->lines, WF_CHANNEL_BULK, UINT64_C(1) << 5));
 }
 
+static void test_the_first_idle_half_is_the_same_each_time(void **state)
+{
+    struct scene *scene = *state;
+    for (int i = 0; i < 3; i++)
+        assert_ptr_equal(wf_lines_first_idle(&scene->lines, WF_CHANNEL_BULK), bulk_of(scene, 0));
+    wf_channel_set_idle(bulk_of(scene, 0), false);
+    assert_ptr_equal(wf_lines_first_idle(&scene->lines, WF_CHANNEL_BULK), bulk_of(scene, 1));
+    wf_channel_set_idle(bulk_of(scene, 0), true);
+    assert_ptr_equal(wf_lines_first_idle(&scene->lines, WF_CHANNEL_BULK), bulk_of(scene, 0));
+    for (int i = 0; i < RAILS; i++)
+        wf_channel_set_idle(bulk_of(scene, i), false);
+    assert_null(wf_lines_first_idle(&scene->lines, WF_CHANNEL_BULK));
+}
+
 static void test_each_worker_is_chosen_once_for_an_offer(void **state)
 {
     struct scene *scene = *state;
@@ -238,6 +252,7 @@ int main(void)
                                         scene_tear_down_locked),
         cmocka_unit_test_setup_teardown(test_a_window_that_closes_and_opens_again, set_up, scene_tear_down_locked),
         cmocka_unit_test_setup_teardown(test_offers_go_to_other_rails_each_time, set_up, scene_tear_down_locked),
+        cmocka_unit_test_setup_teardown(test_the_first_idle_half_is_the_same_each_time, set_up, scene_tear_down_locked),
         cmocka_unit_test_setup_teardown(test_each_worker_is_chosen_once_for_an_offer, set_up, scene_tear_down_locked),
         cmocka_unit_test_setup_teardown(test_a_half_is_asked_once_in_a_round, set_up, scene_tear_down_locked),
         cmocka_unit_test_setup_teardown(test_acknowledgements_behind_an_operation_go_on_the_express_channel, set_up,

@@ -304,19 +304,23 @@ static struct wf_channel *taker(struct wf_session *session, const struct wf_outb
     if (wf_session_wants(session, wf_lines_carrier(lines, traffic, WF_CHANNEL_BULK)) || session->guard.work_came ||
         wf_bells_any(&session->shares.bells))
         return NULL;
-    struct wf_channel *channel =
-        wf_lines_next_offer(lines, wf_lines_carrier(lines, traffic, WF_CHANNEL_EXPRESS), UINT64_MAX);
+    struct wf_channel *channel = wf_lines_first_idle(lines, wf_lines_carrier(lines, traffic, WF_CHANNEL_EXPRESS));
     return channel && channel->tx.started && channel->rx.started ? channel : NULL;
 }
 
 /* As pump(), for one channel. `copied`: the message just posted, if it is small and in no queue; or NULL. */
-static void pump_one(struct wf_channel *channel, struct wf_outbound *copied)
+static void pump_one(struct wf_channel *channel, struct wf_outbound *copied, struct wf_worker *worker)
 {
+    struct wf_session *session = wf_session_of(channel);
     bool filled = copied && wf_channel_take_copied(channel, copied);
     if (copied && !filled)
         wf_outbound_queue(copied);
     filled = filled || wf_channel_fill(channel);
-    wf_session_unlock(wf_session_of(channel));
+    if (!filled && wf_session_wants(session, channel->group)) { /* its window is too small: another one's may do */
+        pump(session, worker);
+        return;
+    }
+    wf_session_unlock(session);
     if (filled)
         wf_channel_post_send(channel);
 }
@@ -349,7 +353,7 @@ void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *
     if (copied && !channel)
         wf_outbound_queue(copied);
     if (channel)
-        pump_one(channel, copied);
+        pump_one(channel, copied, worker);
     else if (token)
         pump(session, worker);
     else
