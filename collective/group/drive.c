@@ -149,11 +149,13 @@ static void dispatch(struct weft_group *group, const struct weft_completion *end
     }
 }
 
-static int take_completions(struct weft_group *group)
+/* `all`: also after one of them has ended an operation. */
+static int take_completions(struct weft_group *group, bool all)
 {
     struct weft_completion ended[BATCH];
+    uint64_t before = group->finished;
     int count, sum = 0;
-    while ((count = weft_queue_poll(group->queue, ended, BATCH)) > 0) {
+    while ((all || group->finished == before) && (count = weft_queue_poll(group->queue, ended, BATCH)) > 0) {
         dispatch(group, ended, count);
         sum += count;
     }
@@ -177,7 +179,7 @@ static int take_events(struct weft_group *group)
         wf_coll_connected(group, event.peer, event.endpoint, event.connection);
         break;
     case WEFT_EVENT_LOST:
-        take_completions(group);
+        take_completions(group, true);
         wf_coll_lost(group, &event);
         break;
     default:
@@ -199,8 +201,8 @@ static void set_timer(struct weft_group *group)
         if (group->knows_ns < next_ns && group->knows_ns > wf_coll_now_ns())
             next_ns = group->knows_ns;
     }
-    if (next_ns == group->timer_ns && next_ns > wf_coll_now_ns())
-        return;
+    if (group->timer_ns <= next_ns && group->timer_ns > wf_coll_now_ns())
+        return; /* too early does no harm, and an operation that ends in time sets no timer */
     struct itimerspec at = {0};
     group->timer_ns = next_ns;
     if (next_ns != WF_COLL_NEVER) {
@@ -211,17 +213,20 @@ static void set_timer(struct weft_group *group)
     timerfd_settime(group->timer, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
+/* When an operation has ended, its caller goes on first: another look would find nothing yet, and to look in vain makes
+ * the library acknowledge in frames of their own what the next message acknowledges by the way. */
 void wf_coll_drive(struct weft_group *group)
 {
+    uint64_t before = group->finished;
     int count;
     do {
         do {
-            count = take_completions(group);
+            count = take_completions(group, false);
             count += take_events(group);
-        } while (count > 0);
+        } while (count > 0 && group->finished == before);
         wf_coll_judge_trouble(group);
         count = wf_coll_collectives_tend(group);
-    } while (count > 0);
+    } while (count > 0 && group->finished == before);
     int64_t now_ns = wf_coll_now_ns();
     wf_coll_sessions_tend(group, now_ns);
     wf_coll_making_tend(group, now_ns);

@@ -151,6 +151,7 @@ struct weft_group {
     uint64_t entered, sent, done, child_sent[2];
     struct wf_coll_operation *operations; /* in their order */
     uint64_t ordered;                     /* the last one */
+    uint64_t finished;                    /* how many have ended */
     /* collectives */
     struct wf_port port;
     uint64_t collectives; /* the number of the last one */

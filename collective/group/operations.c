@@ -54,6 +54,7 @@ void wf_coll_operation_end(struct weft_group *group, struct wf_coll_operation *o
     if (operation->ended)
         return;
     operation->ended = true;
+    group->finished++;
     operation->completion = (struct weft_completion){
         .status = status,
         .bytes = status == 0 ? bytes : 0,
@@ -100,11 +101,10 @@ static void take_out(struct weft_group *group, struct wf_coll_operation *operati
 
 int wf_coll_await(struct weft_group *group, struct wf_coll_operation *operation, struct weft_error *err)
 {
-    for (;;) {
+    while (!operation->ended) {
         wf_coll_drive(group);
-        if (operation->ended)
-            break;
-        wf_coll_rest(group, WF_COLL_NEVER);
+        if (!operation->ended)
+            wf_coll_rest(group, WF_COLL_NEVER);
     }
     int result = operation->completion.status;
     if (result < 0)
