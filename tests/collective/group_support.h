@@ -9,7 +9,7 @@
 #include "collective/weft_coll.h"
 
 #define GROUP_MAX 64
-#define GROUP_MS (10000 * LOOP_SLOWER) /* for members that are expected to come */
+#define GROUP_MS (30000 * LOOP_SLOWER) /* for members that are expected to come */
 
 /* What members share: counters that each one raises before a barrier, and how each one has ended. */
 struct group_shared {

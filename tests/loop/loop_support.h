@@ -42,7 +42,7 @@
 
 #define LOOP_SLOWER (LOOP_SANITIZED ? 5 : 1) /* how much longer anything may take in this build */
 #define LOOP_COUNT(n, sanitized) (LOOP_SLOW_SANITIZER ? (sanitized) : (n))
-#define LOOP_WAIT_MS (20000 * LOOP_SLOWER) /* limit of a wait that is expected to end */
+#define LOOP_WAIT_MS (60000 * LOOP_SLOWER) /* limit of a wait that is expected to end */
 #define LOOP_POISON 0xDB                   /* what stands in a landing before anything arrives */
 #define LOOP_RAILS_MAX 8
 
