@@ -32,6 +32,20 @@ static void rest_ms(long ms)
         nanosleep(&time, NULL);
 }
 
+/* Until the thread that redraws the line has done so. */
+static void await_redraw(struct bench_progress *progress)
+{
+    int64_t before = 0, now = 0;
+
+    for (int i = 0; progress->opened && i < 6000 && now == before; i++) {
+        pthread_mutex_lock(&progress->lock);
+        now = progress->next_ns;
+        pthread_mutex_unlock(&progress->lock);
+        before = i == 0 ? now : before;
+        rest_ms(10);
+    }
+}
+
 /* What a process that calls `act` writes to its standard error: a terminal, or a pipe. */
 static void run(void (*act)(struct bench_progress *progress), bool terminal, char text[TEXT_MOST])
 {
@@ -72,13 +86,14 @@ static void run(void (*act)(struct bench_progress *progress), bool terminal, cha
 static void wait_for_something(struct bench_progress *progress)
 {
     bench_progress_begin(progress, "clocks", 30 * WF_NS_PER_S);
-    rest_ms(1300);
+    await_redraw(progress);
+    await_redraw(progress);
     bench_progress_wipe(progress);
     fputs("a line\n", stderr);
     rest_ms(600); /* nothing is drawn meanwhile */
     fputs("another line\n", stderr);
     bench_progress_begin(progress, "memory", 0);
-    rest_ms(600);
+    await_redraw(progress);
 }
 
 static void a_call_that_takes_long_has_a_line(void **state)
@@ -100,11 +115,11 @@ static void count(struct bench_progress *progress)
 {
     bench_progress_start(progress, 10, 1000, 500 * WF_NS_PER_S);
     bench_progress_now(progress, "weft isolated 1K");
-    rest_ms(600);
+    await_redraw(progress);
     bench_progress_step(progress, 5, 990, "weft isolated 1K");
-    rest_ms(600);
+    await_redraw(progress);
     bench_progress_step(progress, 5, 10, "weft isolated 64M");
-    rest_ms(600);
+    await_redraw(progress);
     bench_progress_end(progress);
     fputs("over\n", stderr);
     bench_progress_step(progress, 5, 10, "too late");
