@@ -4,8 +4,8 @@
 #include "collective/ops/plan.h"
 #include "collective/reduce/reduce.h"
 
-#define SEGMENT_BYTES (256 * 1024) /* at most: what is received is still in the cache when it is added */
-#define LITTLE_BYTES (64 * 1024)   /* pieces below that cost more than they gain */
+#define SEGMENT_BYTES (512 * 1024) /* at most: what is received is still in the cache when it is added */
+#define LITTLE_BYTES (512 * 1024)  /* pieces below that cost more than they gain: each is announced and asked for */
 
 /* Rows of a kind stand together; the first one that has room for the bytes is taken. Bytes are those of the larger of
  * `in` and `out`. */
