@@ -26,18 +26,25 @@ static int watch(int set, int fd)
 int wf_coll_drive_open(struct wf_coll_hub *hub, struct weft_error *err)
 {
     hub->set = epoll_create1(EPOLL_CLOEXEC);
+    hub->inner = epoll_create1(EPOLL_CLOEXEC);
     hub->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     hub->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int result = hub->set < 0 || hub->timer < 0 || hub->bell < 0 ? -errno : 0;
-    int fds[] = {hub->timer, hub->bell, weft_completion_fd(hub->queue), weft_event_fd(hub->context)};
+    hub->waker = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    bool open = hub->set >= 0 && hub->inner >= 0 && hub->timer >= 0 && hub->bell >= 0 && hub->waker >= 0;
+    int result = open ? 0 : -errno;
+    int fds[] = {hub->timer, hub->waker, weft_completion_fd(hub->queue), weft_event_fd(hub->context)};
     for (size_t i = 0; i < sizeof fds / sizeof fds[0] && result == 0; i++)
-        result = watch(hub->set, fds[i]);
+        result = watch(hub->inner, fds[i]);
+    if (result == 0)
+        result = watch(hub->set, hub->inner);
+    if (result == 0)
+        result = watch(hub->set, hub->bell);
     return result == 0 ? 0 : wf_coll_refuse(err, result, "no descriptors for a group: %s", strerror(-result));
 }
 
 void wf_coll_drive_close(struct wf_coll_hub *hub)
 {
-    int fds[] = {hub->set, hub->timer, hub->bell};
+    int fds[] = {hub->set, hub->inner, hub->timer, hub->bell, hub->waker};
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
         if (fds[i] >= 0)
             close(fds[i]);
@@ -257,21 +264,43 @@ static int look_again(struct wf_coll_hub *hub)
     return count;
 }
 
+void wf_coll_wake(struct wf_coll_hub *hub)
+{
+    uint64_t one = 1;
+    if (hub->sleepers == 0)
+        return;
+    hub->wakes++;
+    if (hub->to_wake > 0 || write(hub->waker, &one, sizeof one) == sizeof one)
+        hub->to_wake = hub->sleepers;
+}
+
+/* One that slept when it was called to wake has done so: the last of them makes it silent. */
+static void woken(struct wf_coll_hub *hub, uint64_t slept)
+{
+    uint64_t count;
+    if (hub->wakes > slept && hub->to_wake > 0 && --hub->to_wake == 0 &&
+        read(hub->waker, &count, sizeof count) != sizeof count)
+        hub->to_wake = 1;
+}
+
+/* What has ended in another group, and was not taken, wakes nobody again and again. */
 void wf_coll_rest(struct wf_coll_hub *hub, int64_t until_ns)
 {
     if (hub->transfers > 0 && hub->sleepers == 0 && !hub->taking && look_again(hub) > 0)
         return;
+    uint64_t slept = hub->wakes;
     hub->sleepers++;
     wf_coll_unlock(hub);
     wf_coll_sleep(hub, until_ns);
     pthread_mutex_lock(&hub->lock);
     hub->sleepers--;
+    woken(hub, slept);
 }
 
 void wf_coll_sleep(struct wf_coll_hub *hub, int64_t until_ns)
 {
     int64_t left_ms = until_ns == WF_COLL_NEVER ? -1 : (until_ns - wf_coll_now_ns() + 999999) / 1000000;
-    struct pollfd ready = {.fd = hub->set, .events = POLLIN};
+    struct pollfd ready = {.fd = hub->inner, .events = POLLIN};
     if (until_ns != WF_COLL_NEVER && left_ms <= 0)
         return;
     poll(&ready, 1, left_ms > INT32_MAX ? INT32_MAX : (int)left_ms);

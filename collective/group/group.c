@@ -193,7 +193,7 @@ static int make(struct weft_context *context, struct wf_meet *meet, const char *
         return wf_coll_refuse(err, -ENOMEM, "no memory for a group");
     }
     pthread_mutex_init(&hub->lock, NULL);
-    hub->set = hub->timer = hub->bell = -1;
+    hub->set = hub->inner = hub->timer = hub->bell = hub->waker = -1;
     hub->context = context;
     hub->meet = *meet;
     hub->rank = meet->rank;

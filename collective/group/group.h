@@ -168,8 +168,11 @@ struct wf_coll_hub {
     struct weft_context *context;
     struct weft_queue *queue;
     struct weft_endpoint *control, *data, *work;
-    int set, timer, bell; /* epoll; timerfd; readable while operations have ended and were not taken */
+    int set, timer, bell; /* epoll, the user's; timerfd; readable while operations have ended and were not taken */
     bool rung;
+    int inner, waker; /* epoll: all of `set` but the bell, and the waker; readable until `to_wake` threads have woken */
+    uint64_t wakes;
+    uint32_t to_wake;
     uint32_t sleepers;              /* threads in wf_coll_rest() */
     bool taking;                    /* one of them takes completions without the lock */
     uint32_t fruitless, looks_left; /* looks before a sleep that are left out, after ones in vain */
@@ -356,6 +359,8 @@ int wf_coll_drive_open(struct wf_coll_hub *hub, struct weft_error *err);
 void wf_coll_drive_close(struct wf_coll_hub *hub);
 void wf_coll_drive(struct wf_coll_hub *hub);
 void wf_coll_sleep(struct wf_coll_hub *hub, int64_t until_ns); /* without the lock */
+/* An operation has ended: one of those that sleep may wait for it. */
+void wf_coll_wake(struct wf_coll_hub *hub);
 /* Releases the lock, sleeps until there is something to do, and takes it again. */
 void wf_coll_rest(struct wf_coll_hub *hub, int64_t until_ns);
 int wf_coll_listen_for(struct wf_coll_hub *hub); /* posts the receive of control */

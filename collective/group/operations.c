@@ -40,12 +40,12 @@ struct wf_coll_operation *wf_coll_operation_add(struct weft_group *group, int ti
     return operation;
 }
 
-/* The bell is for who sleeps: the one that drives sees without it what it has ended. */
+/* The bell is for the user's event loop. */
 static void ring_bell(struct wf_coll_hub *hub)
 {
     bool ring = false;
     for (const struct wf_coll_operation *at = hub->operations; at && !ring; at = at->next)
-        ring = at->ended && (!at->waited || hub->sleepers > 0);
+        ring = at->ended && !at->waited;
     uint64_t one = 1;
     if (ring == hub->rung)
         return;
@@ -64,6 +64,7 @@ void wf_coll_operation_end(struct wf_coll_operation *operation, int status, uint
     if (operation->ended)
         return;
     operation->ended = true;
+    wf_coll_wake(operation->group->hub);
     operation->completion = (struct weft_completion){
         .status = status,
         .bytes = status == 0 ? bytes : 0,

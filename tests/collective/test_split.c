@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { SIZE = 6, ROW = 3, MANY = 64, WAIT_MS = 1200 * LOOP_SLOWER };
 
@@ -185,6 +186,39 @@ static int many(struct group_process *process, struct weft_group *group, struct 
 static void many_at_once(void)
 {
     with(many);
+}
+
+/* --- a call that waits sleeps --- */
+
+static int64_t cpu_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Though an operation of another group has ended, and nobody takes it. */
+static int sleep_meanwhile(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    enum { LONG_MS = 1000 };
+    float one = 1, sum = 0;
+    struct weft_completion completion;
+    struct weft_group *row = split(group, (int)(process->rank / ROW), 0, err);
+    LOOP_CALL(weft_group_all_reduce_start(row, &one, &sum, 1, WEFT_FLOAT32, WEFT_SUM, 0, NULL, err), err);
+    LOOP_CALL(group_pass(process, group, GROUP_MS, err), err);
+    int64_t before_ms = cpu_ms();
+    LOOP_CHECK(weft_group_wait(group, LONG_MS, &completion, 1) == -ETIMEDOUT, "a completion of the parent");
+    LOOP_CHECK(cpu_ms() - before_ms < LONG_MS / 10, "%lld ms of a processor while there was nothing to do",
+               (long long)(cpu_ms() - before_ms));
+    LOOP_CHECK(weft_group_wait(row, GROUP_MS, &completion, 1) == 1 && completion.status == 0 && sum == ROW,
+               "no completion of the row: '%s'", completion.text);
+    weft_group_destroy(row);
+    return group_pass(process, group, GROUP_MS, err);
+}
+
+static void sleeps_meanwhile(void)
+{
+    with(sleep_meanwhile);
 }
 
 /* --- what ends, and what goes on --- */
@@ -405,6 +439,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         LOOP_CASE(of_all_shapes, 60),
         LOOP_CASE(many_at_once, 60),
+        LOOP_CASE(sleeps_meanwhile, 30),
         LOOP_CASE(killed, 60),
         LOOP_CASE(late, 60),
         LOOP_CASE(leaves, 20),
