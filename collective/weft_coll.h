@@ -48,7 +48,8 @@ struct weft_group_options {
  * is under the key.
  *
  * The context belongs to the group: it takes the context's events (weft_event_poll()), peers that are no members are
- * closed, and endpoints 0xFFFFFF00 and up are its own. A context has one group at a time. Settings to look at: `peers`
+ * closed, and endpoints 0xFFFFFF00 and up are its own. A context has one such group at a time, and any
+ * number that weft_group_split() makes of it. Settings to look at: `peers`
  * (at rank 0, at least size - 1), `timeout` (after which a silent member is lost).
  *
  * The group waits as long as the least patient member does. `options` NULL: all zero. Errors, of which `err` says who
@@ -72,8 +73,8 @@ WEFT_API int weft_group_create_from(struct weft_context *context, const char *co
 /*
  * Leaves the group, and ends it here: what is under way is cancelled, and never polled. Waits one second at most.
  * Others notice when they need this member: a barrier that it has not entered ends at once, with its name. A collective
- * that has ended here may still need messages of this member elsewhere: enter a barrier before this call. NULL is
- * allowed.
+ * that has ended here may still need messages of this member elsewhere: enter a barrier before this call. Of a
+ * group that weft_group_split() has made: see there. NULL is allowed.
  */
 WEFT_API void weft_group_destroy(struct weft_group *group);
 
@@ -111,6 +112,35 @@ WEFT_API void weft_group_times(const struct weft_group *group, struct weft_group
 
 /* 0 while the group works; else the negative errno that ended it, and `err` has its text. */
 WEFT_API int weft_group_status(struct weft_group *group, struct weft_error *err);
+
+/* ------------------------------------------------------------------------------------------- groups of a group */
+
+/*
+ * Makes groups of members of a group: those that call with the same `color` (0 and up) become one, in the order of
+ * `key`, and of their ranks in the parent where keys are equal. A collective of the parent: every member calls, in the
+ * same order among its operations. With a `color` below 0 this member gets no group: `*out` is NULL.
+ *
+ * Such a group has ranks, a size, barriers, collectives and completions of its own, and may be split again. It has no
+ * thread, descriptor, context or session of its own: what serves the parent serves it. So:
+ *   - Any number may be under way in any of them at once, up to 65,535 groups of a process.
+ *   - weft_group_fd() is that of all of them: when it is readable, poll each of them that has something under way.
+ *   - weft_group_connection(), weft_group_peer() and weft_group_release() are about the same sessions for all of them,
+ *     and so are the calls that say how the group came together.
+ *   - A barrier is an all-reduce of one byte.
+ *
+ * What fails in a group ends that group alone, at all of its members; a member that is lost ends every group that it is
+ * in, with its name and rank there, and the others go on. Ranks in the texts of a group are those of that group.
+ *
+ * weft_group_destroy() of it leaves it: an operation that this member has not done, or that begins later, ends the group
+ * at the others. Groups may be destroyed in any order. When the group of weft_group_create() is, those that come from it
+ * end in -ESHUTDOWN; they have to be destroyed all the same, also after the context. No other thread may be in a call
+ * on any of them then.
+ *
+ * Errors: -EINVAL `parent` or `out` is NULL, -ENOMEM of one of the members of that color, at all of them (the parent
+ * stays as it is), and those of a collective of the parent, which end it.
+ */
+WEFT_API int weft_group_split(struct weft_group *parent, int color, int key, int timeout_ms, struct weft_group **out,
+                              struct weft_error *err);
 
 /* ------------------------------------------------------------------------------------------- barrier */
 

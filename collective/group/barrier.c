@@ -1,6 +1,6 @@
 /*
- * Barriers, by the tree: UP when all below have entered, DOWN when all have. Both carry the barrier's number, and
- * numbers only grow, so three of them are the whole state, and several barriers may be under way.
+ * Barriers of the whole, by the tree: UP when all below have entered, DOWN when all have. Both carry the barrier's
+ * number, and numbers only grow, so three of them are the whole state, and several barriers may be under way.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -8,99 +8,98 @@
 
 #include "collective/group/words.h"
 
-static uint32_t child(const struct weft_group *group, int i)
+static uint32_t child(const struct wf_coll_hub *hub, int i)
 {
-    return 2 * group->rank + 1 + (uint32_t)i;
+    return 2 * hub->rank + 1 + (uint32_t)i;
 }
 
-bool wf_coll_is_near(const struct weft_group *group, uint32_t rank)
+bool wf_coll_is_near(const struct wf_coll_hub *hub, uint32_t rank)
 {
-    return (group->rank > 0 && rank == (group->rank - 1) / 2) || (rank > 0 && (rank - 1) / 2 == group->rank);
+    return (hub->rank > 0 && rank == (hub->rank - 1) / 2) || (rank > 0 && (rank - 1) / 2 == hub->rank);
 }
 
-static void end_done(struct weft_group *group)
+static void end_done(struct wf_coll_hub *hub)
 {
-    for (struct wf_coll_operation *at = group->operations; at; at = at->next)
-        if (at->barrier > 0 && at->barrier <= group->done)
-            wf_coll_operation_end(group, at, 0, 0);
+    for (struct wf_coll_operation *at = hub->operations; at; at = at->next)
+        if (at->group == &hub->whole && at->barrier > 0 && at->barrier <= hub->done)
+            wf_coll_operation_end(at, 0, 0);
 }
 
-static void pass_down(struct weft_group *group)
+static void pass_down(struct wf_coll_hub *hub)
 {
     for (int i = 0; i < 2; i++)
-        if (child(group, i) < group->size && group->members[child(group, i)].session)
-            wf_coll_say(group, group->members[child(group, i)].session, WF_COLL_DOWN, "%llu %llu",
-                        (unsigned long long)group->done, (unsigned long long)group->board_key);
+        if (child(hub, i) < hub->size && hub->members[child(hub, i)].session)
+            wf_coll_say(hub, hub->members[child(hub, i)].session, WF_COLL_DOWN, "%llu %llu",
+                        (unsigned long long)hub->done, (unsigned long long)hub->whole.board.key);
 }
 
-static bool below_have(const struct weft_group *group, uint64_t number)
+static bool below_have(const struct wf_coll_hub *hub, uint64_t number)
 {
     for (int i = 0; i < 2; i++)
-        if (child(group, i) < group->size && group->child_sent[i] < number)
+        if (child(hub, i) < hub->size && hub->child_sent[i] < number)
             return false;
     return true;
 }
 
-void wf_coll_advance(struct weft_group *group)
+void wf_coll_advance(struct wf_coll_hub *hub)
 {
-    struct wf_coll_session *parent = group->rank > 0 ? group->members[(group->rank - 1) / 2].session : NULL;
-    if (group->status < 0 || (group->rank > 0 && !parent))
+    struct wf_coll_session *parent = hub->rank > 0 ? hub->members[(hub->rank - 1) / 2].session : NULL;
+    if (hub->whole.status < 0 || (hub->rank > 0 && !parent))
         return;
     bool more = false;
-    while (group->sent < group->entered && below_have(group, group->sent + 1)) {
-        group->sent++;
+    while (hub->sent < hub->entered && below_have(hub, hub->sent + 1)) {
+        hub->sent++;
         more = true;
     }
     if (!more)
         return;
-    if (group->rank > 0) {
-        wf_coll_say(group, parent, WF_COLL_UP, "%llu", (unsigned long long)group->sent);
+    if (hub->rank > 0) {
+        wf_coll_say(hub, parent, WF_COLL_UP, "%llu", (unsigned long long)hub->sent);
         return;
     }
-    group->done = group->sent;
-    pass_down(group);
-    end_done(group);
+    hub->done = hub->sent;
+    pass_down(hub);
+    end_done(hub);
 }
 
-void wf_coll_up(struct weft_group *group, struct wf_coll_session *session, const char *text)
+void wf_coll_up(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text)
 {
     unsigned long long number = strtoull(text, NULL, 10);
     for (int i = 0; i < 2; i++)
-        if (session->rank == child(group, i) && number > group->child_sent[i])
-            group->child_sent[i] = number;
-    wf_coll_advance(group);
+        if (session->rank == child(hub, i) && number > hub->child_sent[i])
+            hub->child_sent[i] = number;
+    wf_coll_advance(hub);
 }
 
-void wf_coll_down(struct weft_group *group, const char *text)
+void wf_coll_down(struct wf_coll_hub *hub, const char *text)
 {
     unsigned long long number, key;
-    if (sscanf(text, "%llu %llu", &number, &key) != 2 || number > group->sent || number <= group->done)
+    if (sscanf(text, "%llu %llu", &number, &key) != 2 || number > hub->sent || number <= hub->done)
         return;
-    group->done = number;
-    group->board_key = key;
-    pass_down(group);
-    end_done(group);
+    hub->done = number;
+    hub->whole.board.key = key;
+    pass_down(hub);
+    end_done(hub);
 }
 
-void wf_coll_left(struct weft_group *group, uint32_t rank)
+void wf_coll_left(struct wf_coll_hub *hub, uint32_t rank)
 {
-    group->members[rank].left = true;
-    if (group->entered > group->done && wf_coll_is_near(group, rank))
-        wf_coll_fail(group, -ESHUTDOWN, "%s has left the group before barrier %llu", group->members[rank].name,
-                     (unsigned long long)group->done);
+    hub->members[rank].left = true;
+    if (hub->entered > hub->done && wf_coll_is_near(hub, rank))
+        wf_coll_fail(&hub->whole, -ESHUTDOWN, "%s has left the group before barrier %llu", wf_coll_name_of(hub, rank),
+                     (unsigned long long)hub->done);
 }
 
-int wf_coll_enter(struct weft_group *group, int timeout_ms, bool waited, void *user_data,
-                  struct wf_coll_operation **out)
+int wf_coll_enter(struct wf_coll_hub *hub, int timeout_ms, bool waited, void *user_data, struct wf_coll_operation **out)
 {
-    struct wf_coll_operation *operation = wf_coll_operation_add(group, timeout_ms, waited, user_data);
+    struct wf_coll_operation *operation = wf_coll_operation_add(&hub->whole, timeout_ms, waited, user_data);
     if (!operation)
         return -ENOMEM;
-    operation->barrier = ++group->entered;
+    operation->barrier = ++hub->entered;
     *out = operation;
-    for (uint32_t rank = 0; rank < group->size; rank++)
-        if (group->members[rank].left && wf_coll_is_near(group, rank))
-            wf_coll_left(group, rank);
-    wf_coll_advance(group);
+    for (uint32_t rank = 0; rank < hub->size; rank++)
+        if (hub->members[rank].left && wf_coll_is_near(hub, rank))
+            wf_coll_left(hub, rank);
+    wf_coll_advance(hub);
     return 0;
 }

@@ -13,120 +13,162 @@
 
 int wf_coll_board_create(struct weft_group *group, struct weft_error *err)
 {
-    if (group->rank != 0)
-        return 0;
-    group->board = calloc(group->size, sizeof *group->board);
-    if (!group->board)
+    group->board.marks = calloc(group->size, sizeof *group->board.marks);
+    if (!group->board.marks)
         return wf_coll_refuse(err, -ENOMEM, "no memory for a group of %u", group->size);
-    int result = weft_register_for(group->context, group->board, group->size * sizeof *group->board,
-                                   WEFT_REMOTE_READ | WEFT_REMOTE_WRITE, &group->board_registration, err);
+    int result = weft_register_for(group->hub->context, group->board.marks, group->size * sizeof *group->board.marks,
+                                   WEFT_REMOTE_READ | WEFT_REMOTE_WRITE, &group->board.registration, err);
     if (result == 0)
-        group->board_key = weft_registration_key(group->board_registration);
+        group->board.key = weft_registration_key(group->board.registration);
     return result;
 }
 
 void wf_coll_board_destroy(struct weft_group *group)
 {
-    weft_deregister(group->board_registration);
-    free(group->board);
-    free(group->seen);
+    weft_deregister(group->board.registration);
+    free(group->board.marks);
+    free(group->board.seen);
+    group->board.registration = NULL;
+    group->board.marks = group->board.seen = NULL;
 }
 
 /* The session with rank 0, which need not have been answered; NULL: there is none yet. */
 static struct wf_coll_session *way(struct weft_group *group)
 {
-    struct wf_coll_member *first = &group->members[0];
+    uint32_t rank = group->places[0].member;
+    struct wf_coll_member *first = &group->hub->members[rank];
     if (first->session)
         return first->session;
-    if (!first->dial && wf_coll_dial(group, 0, WF_COLL_NEVER, 0, false) < 0)
+    if (!first->dial && wf_coll_dial(group->hub, rank, WF_COLL_NEVER, 0, false) < 0)
         return NULL;
     return first->dial && first->dial->state == WF_COLL_KNOCKING ? first->dial : NULL;
 }
 
-struct mark {
+/* A write to the board, or a read of it. */
+struct look {
     struct wf_coll_task task;
+    struct weft_group *group;
     uint64_t number;
 };
 
-static void written(struct weft_group *group, struct wf_coll_task *task, const struct weft_completion *completion)
+static struct look *look_create(struct weft_group *group, uint64_t number)
 {
-    (void)completion;
-    group->notes--;
-    free((struct mark *)task);
+    struct look *look = calloc(1, sizeof *look);
+    if (!look)
+        return NULL;
+    look->group = group;
+    look->number = number;
+    group->under_way++;
+    group->hub->notes++;
+    return look;
+}
+
+static void look_destroy(struct look *look)
+{
+    look->group->under_way--;
+    look->group->hub->notes--;
+    free(look);
+}
+
+static void written(struct wf_coll_hub *hub, struct wf_coll_task *task, const struct weft_completion *completion)
+{
+    (void)hub, (void)completion;
+    look_destroy((struct look *)task);
 }
 
 static void write_mark(struct weft_group *group, struct wf_coll_session *session, uint64_t number)
 {
-    struct mark *mark = calloc(1, sizeof *mark);
+    struct look *mark = look_create(group, number);
     if (!mark)
         return;
-    *mark = (struct mark){.task.ended = written, .number = number};
-    struct weft_options options = {.queue = group->queue, .user_data = &mark->task};
+    mark->task.ended = written;
+    struct weft_options options = {.queue = group->hub->queue, .user_data = &mark->task};
     struct weft_request *request;
-    group->notes++;
-    if (weft_write(session->control, &mark->number, sizeof mark->number, group->board_key,
+    if (weft_write(session->control, &mark->number, sizeof mark->number, group->board.key,
                    group->rank * sizeof mark->number, &options, &request) < 0)
-        written(group, &mark->task, NULL);
+        look_destroy(mark);
 }
 
 void wf_coll_board_present(struct weft_group *group, uint64_t number)
 {
-    if (group->rank == 0 || group->presented >= number || group->phase != WF_COLL_MADE)
+    if (group->rank == 0 || group->board.presented >= number || group->hub->phase != WF_COLL_MADE)
         return;
     struct wf_coll_session *session = way(group);
     if (!session)
         return;
-    group->presented = number;
+    group->board.presented = number;
     write_mark(group, session, number);
-    wf_coll_say(group, session, WF_COLL_PRESENT, "%llu", (unsigned long long)number);
+    wf_coll_say(group->hub, session, WF_COLL_PRESENT, "%u %llu", group->places[0].id, (unsigned long long)number);
 }
 
-struct look {
-    struct wf_coll_task task;
-    uint64_t number;
-};
-
-static void read_board(struct weft_group *group, struct wf_coll_task *task, const struct weft_completion *completion)
+static void read_board(struct wf_coll_hub *hub, struct wf_coll_task *task, const struct weft_completion *completion)
 {
-    group->seeing = false;
-    group->seen_valid = completion->status == 0 && ((struct look *)task)->number == group->asked;
-    free((struct look *)task);
+    struct look *look = (struct look *)task;
+    struct wf_coll_board *board = &look->group->board;
+    (void)hub;
+    board->seeing = false;
+    board->seen_valid = completion->status == 0 && look->number == board->asked;
+    look_destroy(look);
 }
 
 void wf_coll_board_ask(struct weft_group *group, uint64_t number)
 {
-    if (group->rank == 0 || group->asked >= number || group->seeing || group->presented < number)
+    struct wf_coll_board *board = &group->board;
+    if (group->rank == 0 || board->asked >= number || board->seeing || board->presented < number)
         return;
     struct wf_coll_session *session = way(group);
-    if (!group->seen)
-        group->seen = calloc(group->size, sizeof *group->seen);
-    struct look *look = session && group->seen ? calloc(1, sizeof *look) : NULL;
+    if (!board->seen)
+        board->seen = calloc(group->size, sizeof *board->seen);
+    struct look *look = session && board->seen ? look_create(group, number) : NULL;
     if (!look)
         return;
-    *look = (struct look){.task.ended = read_board, .number = number};
-    struct weft_options options = {.queue = group->queue, .user_data = &look->task};
+    look->task.ended = read_board;
+    struct weft_options options = {.queue = group->hub->queue, .user_data = &look->task};
     struct weft_request *request;
-    group->asked = number;
-    group->seen_valid = false;
-    group->seeing = weft_read(session->control, group->seen, group->size * sizeof *group->seen, group->board_key, 0,
-                              &options, &request) == 0;
-    if (!group->seeing)
-        free(look);
+    board->asked = number;
+    board->seen_valid = false;
+    board->seeing = weft_read(session->control, board->seen, group->size * sizeof *board->seen, board->key, 0, &options,
+                              &request) == 0;
+    if (!board->seeing)
+        look_destroy(look);
 }
 
-void wf_coll_board_is_present(struct weft_group *group, struct wf_coll_session *session, const char *text)
+static void say_here(struct weft_group *group, uint32_t rank, uint64_t number)
 {
-    unsigned long long number = strtoull(text, NULL, 10);
-    if (session->rank < 0)
+    struct wf_coll_session *session = group->hub->members[group->places[rank].member].session;
+    if (session)
+        wf_coll_say(group->hub, session, WF_COLL_HERE, "%u %llu", group->places[rank].id, (unsigned long long)number);
+}
+
+void wf_coll_board_is_present(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text)
+{
+    unsigned long long id, number;
+    struct weft_group *group = sscanf(text, "%llu %llu", &id, &number) == 2 ? wf_coll_group_of(hub, id, session) : NULL;
+    if (!group)
         return;
-    group->members[session->rank].present = number;
-    if (group->rank == 0 && group->ordered >= number)
-        wf_coll_say(group, session, WF_COLL_HERE, "%llu", number);
+    uint32_t rank = (uint32_t)wf_coll_rank_of(group, session->rank);
+    group->places[rank].present = number;
+    if (group->formed && group->rank == 0 && group->ordered >= number)
+        say_here(group, rank, number);
+    else if (number > group->board.early)
+        group->board.early = number;
 }
 
-void wf_coll_board_here(struct weft_group *group, const char *text)
+void wf_coll_board_began(struct weft_group *group)
 {
-    group->first_here = strtoull(text, NULL, 10);
+    if (group->rank > 0 || group->board.early < group->ordered)
+        return;
+    for (uint32_t rank = 1; rank < group->size; rank++)
+        if (group->places[rank].present >= group->ordered)
+            say_here(group, rank, group->ordered);
+}
+
+void wf_coll_board_here(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text)
+{
+    unsigned long long id, number;
+    struct weft_group *group = sscanf(text, "%llu %llu", &id, &number) == 2 ? wf_coll_group_of(hub, id, session) : NULL;
+    if (group && session->rank == (int64_t)group->places[0].member)
+        group->board.first_here = number;
 }
 
 static bool is_present(const struct weft_group *group, uint32_t rank, uint64_t order)
@@ -134,15 +176,15 @@ static bool is_present(const struct weft_group *group, uint32_t rank, uint64_t o
     if (rank == group->rank)
         return true;
     if (group->rank == 0)
-        return group->members[rank].present >= order;
-    return rank == 0 ? group->first_here >= order : group->seen[rank] >= order;
+        return group->places[rank].present >= order;
+    return rank == 0 ? group->board.first_here >= order : group->board.seen[rank] >= order;
 }
 
 static bool is_late(struct weft_group *group, uint32_t rank)
 {
     const struct wf_coll_operation *operation = group->judged;
-    for (int i = 0; i < 2 && operation->barrier > 0; i++)
-        if (rank == 2 * group->rank + 1 + (uint32_t)i && group->child_sent[i] >= operation->barrier)
+    for (int i = 0; i < 2 && !operation->op; i++)
+        if (rank == 2 * group->rank + 1 + (uint32_t)i && group->hub->child_sent[i] >= operation->barrier)
             return false;
     return !is_present(group, rank, operation->order);
 }
@@ -165,27 +207,28 @@ static bool is_first_late(struct weft_group *group, uint32_t rank)
 
 static void name_operation(const struct wf_coll_operation *operation, char text[64])
 {
-    if (operation->op)
+    if (operation->collective > 0)
         snprintf(text, 64, "collective %llu (%s)", (unsigned long long)operation->collective,
-                 wf_op_name(operation->op));
-    else
-        snprintf(text, 64, "barrier %llu", (unsigned long long)operation->barrier - 1);
+                 operation->name ? operation->name : wf_op_name(operation->op));
+    else /* the whole begins with one of its own */
+        snprintf(text, 64, "barrier %llu", (unsigned long long)operation->barrier - (operation->group->id == 0));
 }
 
-void wf_coll_board_judge(struct weft_group *group, const struct wf_coll_operation *operation)
+void wf_coll_board_judge(const struct wf_coll_operation *operation)
 {
+    struct weft_group *group = operation->group;
     int waited_ms = (int)((wf_coll_now_ns() - operation->started_ns) / 1000000);
     char names[160], what[64];
-    bool known = group->rank == 0 || (group->seen_valid && group->asked == operation->order);
+    bool known = group->rank == 0 || (group->board.seen_valid && group->board.asked == operation->order);
     bool line = operation->op && wf_op_is_line(operation->op);
     group->judged = operation;
     name_operation(operation, what);
     if (known && wf_coll_list(group, line ? is_first_late : is_late, names, sizeof names) > 0)
         wf_coll_fail(group, -ETIMEDOUT, "%s: %s did not %s it within %d ms", what, names,
-                     operation->op ? "start" : "enter", waited_ms);
+                     operation->collective > 0 ? "start" : "enter", waited_ms);
     else if (known)
         wf_coll_fail(group, -ETIMEDOUT, "%s did not end within %d ms, though all members are in it", what, waited_ms);
     else
         wf_coll_fail(group, -ETIMEDOUT, "%s did not end within %d ms; who is late is not known, for %s does not answer",
-                     what, waited_ms, group->members[0].name);
+                     what, waited_ms, group->places[0].name);
 }

@@ -8,7 +8,8 @@ static int enter(struct weft_group *group, int timeout_ms, bool waited, void *us
 {
     if (group->status < 0)
         return wf_coll_refuse(err, group->status, "%s", group->text);
-    int result = wf_coll_enter(group, timeout_ms, waited, user_data, out);
+    int result = group == &group->hub->whole ? wf_coll_enter(group->hub, timeout_ms, waited, user_data, out)
+                                             : wf_coll_pass(group, timeout_ms, waited, user_data, out);
     return result < 0 ? wf_coll_refuse(err, result, "no memory for a barrier") : 0;
 }
 
@@ -19,12 +20,12 @@ int weft_group_barrier(struct weft_group *group, int timeout_ms, struct weft_err
     err = err ? err : &unused;
     if (!group)
         return wf_coll_refuse(err, -EINVAL, "weft_group_barrier: group is NULL");
-    pthread_mutex_lock(&group->lock);
-    wf_coll_drive(group);
+    pthread_mutex_lock(&group->hub->lock);
+    wf_coll_drive(group->hub);
     int result = enter(group, timeout_ms, true, NULL, &operation, err);
     if (result == 0)
-        result = wf_coll_await(group, operation, err);
-    wf_coll_unlock(group);
+        result = wf_coll_await(operation, err);
+    wf_coll_unlock(group->hub);
     return result;
 }
 
@@ -36,11 +37,11 @@ int weft_group_barrier_start(struct weft_group *group, int timeout_ms, void *use
     if (!group || timeout_ms < 0)
         return wf_coll_refuse(err, -EINVAL, "weft_group_barrier_start: %s",
                               group ? "timeout_ms is below 0" : "group is NULL");
-    pthread_mutex_lock(&group->lock);
-    wf_coll_drive(group);
+    pthread_mutex_lock(&group->hub->lock);
+    wf_coll_drive(group->hub);
     int result = enter(group, timeout_ms > 0 ? timeout_ms : -1, false, user_data, &operation, err);
-    wf_coll_drive(group);
-    wf_coll_unlock(group);
+    wf_coll_drive(group->hub);
+    wf_coll_unlock(group->hub);
     return result;
 }
 
@@ -50,15 +51,15 @@ int weft_group_wait(struct weft_group *group, int timeout_ms, struct weft_comple
         return -EINVAL;
     int64_t until_ns = timeout_ms < 0 ? WF_COLL_NEVER : wf_coll_now_ns() + timeout_ms * 1000000LL;
     int count;
-    pthread_mutex_lock(&group->lock);
+    pthread_mutex_lock(&group->hub->lock);
     for (;;) {
-        wf_coll_drive(group);
+        wf_coll_drive(group->hub);
         count = wf_coll_take_ended(group, completions, max);
         if (count > 0 || (until_ns != WF_COLL_NEVER && wf_coll_now_ns() >= until_ns))
             break;
-        wf_coll_rest(group, until_ns);
+        wf_coll_rest(group->hub, until_ns);
     }
-    wf_coll_unlock(group);
+    wf_coll_unlock(group->hub);
     return count > 0 ? count : -ETIMEDOUT;
 }
 
@@ -70,7 +71,12 @@ int weft_group_poll(struct weft_group *group, struct weft_completion *completion
 
 int weft_group_fd(struct weft_group *group)
 {
-    return group ? group->set : -EINVAL;
+    return group ? group->hub->set : -EINVAL;
+}
+
+static struct wf_coll_session *session_with(const struct weft_group *group, uint32_t rank)
+{
+    return group->hub->members[group->places[rank].member].session;
 }
 
 int weft_group_connection(struct weft_group *group, uint32_t rank, int timeout_ms, struct weft_connection **out,
@@ -84,27 +90,27 @@ int weft_group_connection(struct weft_group *group, uint32_t rank, int timeout_m
                               : !out ? "out is NULL"
                                      : "no such rank, or the own one");
     int64_t until_ns = timeout_ms < 0 ? WF_COLL_NEVER : wf_coll_now_ns() + timeout_ms * 1000000LL;
-    pthread_mutex_lock(&group->lock);
+    pthread_mutex_lock(&group->hub->lock);
     int result;
     for (;;) {
-        wf_coll_drive(group);
+        wf_coll_drive(group->hub);
         result = wf_coll_reach(group, rank, until_ns, err);
         if (result != 0)
             break;
         if (until_ns != WF_COLL_NEVER && wf_coll_now_ns() >= until_ns) {
-            result = wf_coll_refuse(err, -ETIMEDOUT, "%s did not answer within %d ms", group->members[rank].name,
-                                    timeout_ms);
+            result =
+                wf_coll_refuse(err, -ETIMEDOUT, "%s did not answer within %d ms", group->places[rank].name, timeout_ms);
             break;
         }
-        wf_coll_rest(group, until_ns);
+        wf_coll_rest(group->hub, until_ns);
     }
     if (result == 1) {
-        struct wf_coll_session *session = group->members[rank].session;
+        struct wf_coll_session *session = session_with(group, rank);
         session->wanted = true;
-        session->used = ++group->uses;
+        session->used = ++group->hub->uses;
         *out = session->data;
     }
-    wf_coll_unlock(group);
+    wf_coll_unlock(group->hub);
     return result == 1 ? 0 : result;
 }
 
@@ -112,10 +118,10 @@ struct weft_peer *weft_group_peer(struct weft_group *group, uint32_t rank)
 {
     if (!group || rank >= group->size)
         return NULL;
-    pthread_mutex_lock(&group->lock);
-    const struct wf_coll_session *session = group->members[rank].session;
+    pthread_mutex_lock(&group->hub->lock);
+    const struct wf_coll_session *session = session_with(group, rank);
     struct weft_peer *peer = session && session->wanted ? session->peer : NULL;
-    pthread_mutex_unlock(&group->lock);
+    pthread_mutex_unlock(&group->hub->lock);
     return peer;
 }
 
@@ -123,14 +129,14 @@ void weft_group_release(struct weft_group *group, uint32_t rank)
 {
     if (!group || rank >= group->size)
         return;
-    pthread_mutex_lock(&group->lock);
-    struct wf_coll_session *session = group->members[rank].session;
+    pthread_mutex_lock(&group->hub->lock);
+    struct wf_coll_session *session = session_with(group, rank);
     if (session) {
         session->wanted = false;
-        session->used = ++group->uses;
+        session->used = ++group->hub->uses;
         session->kept = false;
     }
-    wf_coll_unlock(group);
+    wf_coll_unlock(group->hub);
 }
 
 uint32_t weft_group_sessions(struct weft_group *group)
@@ -138,10 +144,10 @@ uint32_t weft_group_sessions(struct weft_group *group)
     uint32_t count = 0;
     if (!group)
         return 0;
-    pthread_mutex_lock(&group->lock);
-    wf_coll_drive(group);
-    for (const struct wf_coll_session *session = group->sessions; session; session = session->next)
+    pthread_mutex_lock(&group->hub->lock);
+    wf_coll_drive(group->hub);
+    for (const struct wf_coll_session *session = group->hub->sessions; session; session = session->next)
         count += session->state == WF_COLL_OPEN || session->state == WF_COLL_PARTED;
-    wf_coll_unlock(group);
+    wf_coll_unlock(group->hub);
     return count;
 }

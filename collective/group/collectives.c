@@ -5,13 +5,6 @@
 #include "collective/group/group.h"
 #include "collective/reduce/reduce.h"
 
-/* How a call was made. */
-struct way {
-    int timeout_ms;
-    bool waits;
-    void *user_data;
-};
-
 /* --- what is wrong with it --- */
 
 /* Elements of `in` and of `out`, in counts. */
@@ -59,8 +52,8 @@ static int check_memory(const struct wf_ask *ask, const char *call, struct weft_
     return 0;
 }
 
-static int check(const struct weft_group *group, const struct wf_ask *ask, const struct way *way, const char *call,
-                 struct weft_error *err)
+static int check(const struct weft_group *group, const struct wf_ask *ask, const struct wf_coll_way *way,
+                 const char *call, struct weft_error *err)
 {
     if (!group)
         return wf_coll_refuse(err, -EINVAL, "%s: group is NULL", call);
@@ -77,45 +70,47 @@ static int check(const struct weft_group *group, const struct wf_ask *ask, const
 
 /* --- under way --- */
 
-static struct wf_coll_operation *of_op(struct weft_group *group, const struct wf_op *op)
+static struct wf_coll_operation *of_op(struct wf_coll_hub *hub, const struct wf_op *op)
 {
-    struct wf_coll_operation *at = group->operations;
+    struct wf_coll_operation *at = hub->operations;
     while (at && at->op != op)
         at = at->next;
     return at;
 }
 
-static void finish(struct weft_group *group, struct wf_coll_operation *operation)
+static void finish(struct wf_coll_operation *operation)
 {
+    struct weft_group *group = operation->group;
     struct weft_error err = {0};
-    int result = wf_coll_stage_out(group, operation->stage, &err);
+    int result = wf_coll_stage_out(group->hub, operation->stage, &err);
     if (result < 0)
-        wf_coll_fail(group, result, "%s could not copy a result to GPU memory: %.200s",
-                     group->members[group->rank].name, err.text);
+        wf_coll_fail(group, result, "%s could not copy a result to GPU memory: %.200s", group->places[group->rank].name,
+                     err.text);
     else
-        wf_coll_operation_end(group, operation, 0, wf_op_bytes(operation->op));
+        wf_coll_operation_end(operation, 0, operation->collective > 0 ? wf_op_bytes(operation->op) : 0);
 }
 
-void wf_coll_collective_advance(struct weft_group *group, const struct wf_op *op)
+void wf_coll_collective_advance(struct wf_coll_hub *hub, const struct wf_op *op)
 {
-    struct wf_coll_operation *operation = of_op(group, op);
+    struct wf_coll_operation *operation = of_op(hub, op);
     if (!operation || operation->ended)
         return;
+    const struct weft_group *group = operation->group;
     if (group->status == 0)
         wf_op_advance(operation->op);
     if (group->status < 0 && wf_op_idle(op))
-        wf_coll_operation_end(group, operation, group->status, 0);
+        wf_coll_operation_end(operation, group->status, 0);
     else if (group->status == 0 && wf_op_done(op))
-        finish(group, operation);
+        finish(operation);
 }
 
-int wf_coll_collectives_tend(struct weft_group *group)
+int wf_coll_collectives_tend(struct wf_coll_hub *hub)
 {
     int count = 0;
-    group->crowded = false;
-    for (struct wf_coll_operation *at = group->operations; at && group->status == 0; at = at->next)
-        if (at->op && !at->ended && wf_op_stuck(at->op)) {
-            wf_coll_collective_advance(group, at->op);
+    hub->crowded = false;
+    for (struct wf_coll_operation *at = hub->operations; at; at = at->next)
+        if (at->group->status == 0 && at->op && !at->ended && wf_op_stuck(at->op)) {
+            wf_coll_collective_advance(hub, at->op);
             count += !wf_op_stuck(at->op);
         }
     return count;
@@ -123,44 +118,74 @@ int wf_coll_collectives_tend(struct weft_group *group)
 
 void wf_coll_collectives_stop(struct weft_group *group)
 {
-    for (struct wf_coll_operation *at = group->operations; at; at = at->next)
-        if (at->op && !at->ended)
+    for (struct wf_coll_operation *at = group->hub->operations; at; at = at->next)
+        if (at->group == group && at->op && !at->ended)
             wf_op_stop(at->op);
 }
 
-static int start(struct weft_group *group, const struct wf_ask *ask, const struct way *way,
+/* Begins `operation`, which was added; its stage is set. */
+static int begin(struct wf_coll_operation *operation, const struct wf_ask *ask)
+{
+    struct weft_group *group = operation->group;
+    int result = wf_op_create(ask, operation->order, &group->port, &operation->op);
+    if (result < 0) {
+        wf_coll_operation_undo(operation);
+        return result;
+    }
+    wf_coll_judge_left(group);
+    wf_coll_collective_advance(group->hub, operation->op);
+    return 0;
+}
+
+int wf_coll_pass(struct weft_group *group, int timeout_ms, bool waited, void *user_data, struct wf_coll_operation **out)
+{
+    struct wf_coll_operation *operation = wf_coll_operation_add(group, timeout_ms, waited, user_data);
+    if (!operation)
+        return -ENOMEM;
+    struct wf_ask ask = {
+        .kind = WEFT_ALL_REDUCE,
+        .type = WEFT_UINT8,
+        .op = WEFT_MAX,
+        .rank = group->rank,
+        .size = group->size,
+        .count = 1,
+        .in = &operation->byte,
+        .out = &operation->byte,
+    };
+    operation->barrier = ++group->barriers;
+    *out = operation;
+    return begin(operation, &ask);
+}
+
+static int start(struct weft_group *group, const struct wf_ask *ask, const struct wf_coll_way *way,
                  struct wf_coll_operation **out, struct weft_error *err)
 {
-    struct wf_coll_operation *operation;
     struct wf_coll_stage *stage;
-    struct wf_op *op = NULL;
     struct wf_ask staged = *ask;
     int timeout_ms = way->timeout_ms > 0 || (way->waits && way->timeout_ms == 0) ? way->timeout_ms : -1;
     if (group->status < 0)
         return wf_coll_refuse(err, group->status, "%s", group->text);
     uint64_t bytes = ask->count * wf_reduce_width(ask->type);
-    int result = wf_coll_stage_create(group, &staged, reads(ask) ? bytes * in_parts(ask) : 0, bytes * out_parts(ask),
-                                      &stage, err);
+    int result = wf_coll_stage_create(group->hub, &staged, reads(ask) ? bytes * in_parts(ask) : 0,
+                                      bytes * out_parts(ask), &stage, err);
     if (result < 0)
         return result;
-    result = wf_op_create(&staged, group->collectives + 1, &group->port, &op);
-    operation = result == 0 ? wf_coll_operation_add(group, timeout_ms, way->waits, way->user_data) : NULL;
+    struct wf_coll_operation *operation = wf_coll_operation_add(group, timeout_ms, way->waits, way->user_data);
     if (!operation) {
-        wf_op_destroy(op);
         wf_coll_stage_destroy(stage);
-        return wf_coll_refuse(err, -ENOMEM, "no memory for a collective of %llu elements",
-                              (unsigned long long)ask->count);
+        return wf_coll_refuse(err, -ENOMEM, "no memory for a collective");
     }
-    operation->op = op;
     operation->stage = stage;
     operation->collective = ++group->collectives;
-    wf_coll_collective_advance(group, op);
     *out = operation;
-    return 0;
+    result = begin(operation, &staged);
+    return result < 0 ? wf_coll_refuse(err, result, "no memory for a collective of %llu elements",
+                                       (unsigned long long)ask->count)
+                      : 0;
 }
 
-static int collective(struct weft_group *group, struct wf_ask ask, struct way way, const char *call,
-                      struct weft_error *err)
+int wf_coll_collective(struct weft_group *group, struct wf_ask ask, struct wf_coll_way way, const char *call,
+                       const char *name, struct weft_error *err)
 {
     struct weft_error unused = {0};
     struct wf_coll_operation *operation = NULL;
@@ -170,14 +195,23 @@ static int collective(struct weft_group *group, struct wf_ask ask, struct way wa
     int result = check(group, &ask, &way, call, err);
     if (result < 0)
         return result;
-    pthread_mutex_lock(&group->lock);
+    struct wf_coll_hub *hub = group->hub;
+    pthread_mutex_lock(&hub->lock);
     result = start(group, &ask, &way, &operation, err);
+    if (result == 0 && name)
+        operation->name = name;
     if (result == 0 && way.waits)
-        result = wf_coll_await(group, operation, err);
+        result = wf_coll_await(operation, err);
     else if (result == 0)
-        wf_coll_drive(group);
-    wf_coll_unlock(group);
+        wf_coll_drive(hub);
+    wf_coll_unlock(hub);
     return result;
+}
+
+static int collective(struct weft_group *group, struct wf_ask ask, struct wf_coll_way way, const char *call,
+                      struct weft_error *err)
+{
+    return wf_coll_collective(group, ask, way, call, NULL, err);
 }
 
 /* --- the calls --- */
@@ -186,7 +220,7 @@ int weft_group_all_reduce(struct weft_group *group, const void *in, void *out, u
                           enum weft_op op, int timeout_ms, struct weft_error *err)
 {
     struct wf_ask ask = {.kind = WEFT_ALL_REDUCE, .type = type, .op = op, .count = count, .in = in, .out = out};
-    return collective(group, ask, (struct way){timeout_ms, true, NULL}, "weft_group_all_reduce", err);
+    return collective(group, ask, (struct wf_coll_way){timeout_ms, true, NULL}, "weft_group_all_reduce", err);
 }
 
 int weft_group_all_reduce_start(struct weft_group *group, const void *in, void *out, uint64_t count,
@@ -194,14 +228,15 @@ int weft_group_all_reduce_start(struct weft_group *group, const void *in, void *
                                 struct weft_error *err)
 {
     struct wf_ask ask = {.kind = WEFT_ALL_REDUCE, .type = type, .op = op, .count = count, .in = in, .out = out};
-    return collective(group, ask, (struct way){timeout_ms, false, user_data}, "weft_group_all_reduce_start", err);
+    return collective(group, ask, (struct wf_coll_way){timeout_ms, false, user_data}, "weft_group_all_reduce_start",
+                      err);
 }
 
 int weft_group_reduce_scatter(struct weft_group *group, const void *in, void *out, uint64_t count, enum weft_type type,
                               enum weft_op op, int timeout_ms, struct weft_error *err)
 {
     struct wf_ask ask = {.kind = WEFT_REDUCE_SCATTER, .type = type, .op = op, .count = count, .in = in, .out = out};
-    return collective(group, ask, (struct way){timeout_ms, true, NULL}, "weft_group_reduce_scatter", err);
+    return collective(group, ask, (struct wf_coll_way){timeout_ms, true, NULL}, "weft_group_reduce_scatter", err);
 }
 
 int weft_group_reduce_scatter_start(struct weft_group *group, const void *in, void *out, uint64_t count,
@@ -209,49 +244,53 @@ int weft_group_reduce_scatter_start(struct weft_group *group, const void *in, vo
                                     struct weft_error *err)
 {
     struct wf_ask ask = {.kind = WEFT_REDUCE_SCATTER, .type = type, .op = op, .count = count, .in = in, .out = out};
-    return collective(group, ask, (struct way){timeout_ms, false, user_data}, "weft_group_reduce_scatter_start", err);
+    return collective(group, ask, (struct wf_coll_way){timeout_ms, false, user_data}, "weft_group_reduce_scatter_start",
+                      err);
 }
 
 int weft_group_all_gather(struct weft_group *group, const void *in, void *out, uint64_t count, enum weft_type type,
                           int timeout_ms, struct weft_error *err)
 {
     struct wf_ask ask = {.kind = WEFT_ALL_GATHER, .type = type, .count = count, .in = in, .out = out};
-    return collective(group, ask, (struct way){timeout_ms, true, NULL}, "weft_group_all_gather", err);
+    return collective(group, ask, (struct wf_coll_way){timeout_ms, true, NULL}, "weft_group_all_gather", err);
 }
 
 int weft_group_all_gather_start(struct weft_group *group, const void *in, void *out, uint64_t count,
                                 enum weft_type type, int timeout_ms, void *user_data, struct weft_error *err)
 {
     struct wf_ask ask = {.kind = WEFT_ALL_GATHER, .type = type, .count = count, .in = in, .out = out};
-    return collective(group, ask, (struct way){timeout_ms, false, user_data}, "weft_group_all_gather_start", err);
+    return collective(group, ask, (struct wf_coll_way){timeout_ms, false, user_data}, "weft_group_all_gather_start",
+                      err);
 }
 
 int weft_group_broadcast(struct weft_group *group, const void *in, void *out, uint64_t count, enum weft_type type,
                          uint32_t root, int timeout_ms, struct weft_error *err)
 {
     struct wf_ask ask = {.kind = WEFT_BROADCAST, .type = type, .root = root, .count = count, .in = in, .out = out};
-    return collective(group, ask, (struct way){timeout_ms, true, NULL}, "weft_group_broadcast", err);
+    return collective(group, ask, (struct wf_coll_way){timeout_ms, true, NULL}, "weft_group_broadcast", err);
 }
 
 int weft_group_broadcast_start(struct weft_group *group, const void *in, void *out, uint64_t count, enum weft_type type,
                                uint32_t root, int timeout_ms, void *user_data, struct weft_error *err)
 {
     struct wf_ask ask = {.kind = WEFT_BROADCAST, .type = type, .root = root, .count = count, .in = in, .out = out};
-    return collective(group, ask, (struct way){timeout_ms, false, user_data}, "weft_group_broadcast_start", err);
+    return collective(group, ask, (struct wf_coll_way){timeout_ms, false, user_data}, "weft_group_broadcast_start",
+                      err);
 }
 
 int weft_group_all_to_all(struct weft_group *group, const void *in, void *out, uint64_t count, enum weft_type type,
                           int timeout_ms, struct weft_error *err)
 {
     struct wf_ask ask = {.kind = WEFT_ALL_TO_ALL, .type = type, .count = count, .in = in, .out = out};
-    return collective(group, ask, (struct way){timeout_ms, true, NULL}, "weft_group_all_to_all", err);
+    return collective(group, ask, (struct wf_coll_way){timeout_ms, true, NULL}, "weft_group_all_to_all", err);
 }
 
 int weft_group_all_to_all_start(struct weft_group *group, const void *in, void *out, uint64_t count,
                                 enum weft_type type, int timeout_ms, void *user_data, struct weft_error *err)
 {
     struct wf_ask ask = {.kind = WEFT_ALL_TO_ALL, .type = type, .count = count, .in = in, .out = out};
-    return collective(group, ask, (struct way){timeout_ms, false, user_data}, "weft_group_all_to_all_start", err);
+    return collective(group, ask, (struct wf_coll_way){timeout_ms, false, user_data}, "weft_group_all_to_all_start",
+                      err);
 }
 
 static uint32_t places(const struct weft_group *group, int by)
@@ -265,7 +304,7 @@ int weft_group_shift(struct weft_group *group, const void *in, void *out, uint64
 {
     struct wf_ask ask = {
         .kind = WEFT_SHIFT, .type = type, .by = places(group, by), .count = count, .in = in, .out = out};
-    return collective(group, ask, (struct way){timeout_ms, true, NULL}, "weft_group_shift", err);
+    return collective(group, ask, (struct wf_coll_way){timeout_ms, true, NULL}, "weft_group_shift", err);
 }
 
 int weft_group_shift_start(struct weft_group *group, const void *in, void *out, uint64_t count, enum weft_type type,
@@ -273,5 +312,5 @@ int weft_group_shift_start(struct weft_group *group, const void *in, void *out, 
 {
     struct wf_ask ask = {
         .kind = WEFT_SHIFT, .type = type, .by = places(group, by), .count = count, .in = in, .out = out};
-    return collective(group, ask, (struct way){timeout_ms, false, user_data}, "weft_group_shift_start", err);
+    return collective(group, ask, (struct wf_coll_way){timeout_ms, false, user_data}, "weft_group_shift_start", err);
 }

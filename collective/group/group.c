@@ -21,9 +21,9 @@ int64_t wf_coll_now_ns(void)
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-void wf_coll_note(struct weft_group *group, int64_t *at)
+void wf_coll_note(struct wf_coll_hub *hub, int64_t *at)
 {
-    *at = wf_coll_now_ns() - group->began_ns;
+    *at = wf_coll_now_ns() - hub->began_ns;
 }
 
 int wf_coll_refuse(struct weft_error *err, int code, const char *format, ...)
@@ -36,62 +36,6 @@ int wf_coll_refuse(struct weft_error *err, int code, const char *format, ...)
     return code;
 }
 
-/* --- names and failures --- */
-
-void wf_coll_name(struct weft_group *group, uint32_t rank, const char *host, uint32_t process)
-{
-    struct wf_coll_member *member = &group->members[rank];
-    if (host)
-        snprintf(member->name, sizeof member->name, "rank %u (%s, process %u)", rank, host, process);
-    else
-        snprintf(member->name, sizeof member->name, "rank %u", rank);
-}
-
-uint32_t wf_coll_list(struct weft_group *group, bool (*is)(struct weft_group *, uint32_t rank), char *text, size_t room)
-{
-    uint32_t count = 0, only = 0;
-    size_t used = 0;
-    for (uint32_t rank = 0; rank < group->size; rank++)
-        if (is(group, rank)) {
-            only = rank;
-            count++;
-        }
-    if (count <= 1) {
-        snprintf(text, room, "%s", count == 1 ? group->members[only].name : "nobody");
-        return count;
-    }
-    used = (size_t)snprintf(text, room, "ranks");
-    for (uint32_t rank = 0; rank < group->size && used + 32 < room; rank++) {
-        uint32_t last = rank;
-        if (!is(group, rank))
-            continue;
-        while (last + 1 < group->size && is(group, last + 1))
-            last++;
-        const char *comma = used > 5 ? "," : "";
-        used += (size_t)(last > rank ? snprintf(text + used, room - used, "%s %u-%u", comma, rank, last)
-                                     : snprintf(text + used, room - used, "%s %u", comma, rank));
-        if (used + 32 >= room)
-            snprintf(text + used, room - used, "... (%u)", count);
-        rank = last;
-    }
-    return count;
-}
-
-void wf_coll_fail(struct weft_group *group, int code, const char *format, ...)
-{
-    va_list arguments;
-    if (group->status < 0)
-        return;
-    group->status = code;
-    va_start(arguments, format);
-    vsnprintf(group->text, sizeof group->text, format, arguments);
-    va_end(arguments);
-    for (struct wf_coll_session *session = group->sessions; session; session = session->next)
-        if (session->state == WF_COLL_OPEN)
-            wf_coll_say(group, session, WF_COLL_FAIL, "%d %s", code, group->text);
-    wf_coll_operations_end(group);
-}
-
 int64_t wf_coll_margin_ns(int timeout_ms)
 {
     int64_t margin_ms = timeout_ms / 16 > 100 ? timeout_ms / 16 : 100;
@@ -102,11 +46,11 @@ int64_t wf_coll_margin_ns(int timeout_ms)
 
 /* --- making --- */
 
-static int listen_on(struct weft_group *group, const char *address, struct weft_error *err)
+static int listen_on(struct wf_coll_hub *hub, const char *address, struct weft_error *err)
 {
     char any[80];
     struct weft_rail_info rail[1];
-    int port = weft_listen_port(group->context);
+    int port = weft_listen_port(hub->context);
     if (port >= 0) {
         const char *colon = address ? strrchr(address, ':') : NULL;
         if (colon && atoi(colon + 1) != port)
@@ -116,162 +60,165 @@ static int listen_on(struct weft_group *group, const char *address, struct weft_
         return 0;
     }
     if (address)
-        return weft_listen(group->context, address, err);
-    if (weft_context_rails(group->context, rail, 1) < 1)
+        return weft_listen(hub->context, address, err);
+    if (weft_context_rails(hub->context, rail, 1) < 1)
         return wf_coll_refuse(err, -ENODEV, "the context has no rail");
     snprintf(any, sizeof any, strchr(rail[0].address, ':') ? "[%s]:0" : "%s:0", rail[0].address);
     int result = -EADDRINUSE;
     for (int i = 0; i < LISTEN_TRIES && result == -EADDRINUSE; i++)
-        result = weft_listen(group->context, any, err);
+        result = weft_listen(hub->context, any, err);
     return result;
 }
 
 /* "HOST:PORT" of every rail. */
-static void own_addresses(struct weft_group *group)
+static void own_addresses(struct wf_coll_hub *hub)
 {
     struct weft_rail_info rails[WF_COLL_RAILS_MAX];
-    int count = weft_context_rails(group->context, rails, WF_COLL_RAILS_MAX);
-    int port = weft_listen_port(group->context);
+    int count = weft_context_rails(hub->context, rails, WF_COLL_RAILS_MAX);
+    int port = weft_listen_port(hub->context);
     size_t used = 0;
     for (int i = 0; i < count && i < WF_COLL_RAILS_MAX; i++) {
         char one[96];
         int length = snprintf(one, sizeof one, strchr(rails[i].address, ':') ? "%s[%s]:%d" : "%s%s:%d",
                               used > 0 ? "," : "", rails[i].address, port);
-        if (used + (size_t)length + 1 >= sizeof group->addresses)
+        if (used + (size_t)length + 1 >= sizeof hub->addresses)
             break;
-        memcpy(group->addresses + used, one, (size_t)length + 1);
+        memcpy(hub->addresses + used, one, (size_t)length + 1);
         used += (size_t)length;
     }
 }
 
-static void own_host(struct weft_group *group)
+static void own_host(struct wf_coll_hub *hub)
 {
-    if (gethostname(group->host, sizeof group->host) < 0 || !group->host[0])
-        snprintf(group->host, sizeof group->host, "unknown");
-    group->host[sizeof group->host - 1] = '\0';
-    for (char *at = group->host; *at; at++)
+    if (gethostname(hub->host, sizeof hub->host) < 0 || !hub->host[0])
+        snprintf(hub->host, sizeof hub->host, "unknown");
+    hub->host[sizeof hub->host - 1] = '\0';
+    for (char *at = hub->host; *at; at++)
         if (*at <= ' ')
             *at = '_';
 }
 
-static int make_members(struct weft_group *group, struct weft_error *err)
+static int make_members(struct wf_coll_hub *hub, struct weft_error *err)
 {
-    group->members = calloc(group->size, sizeof *group->members);
-    if (!group->members)
-        return wf_coll_refuse(err, -ENOMEM, "no memory for a group of %u", group->size);
-    for (uint32_t i = 0; i < group->size; i++)
-        wf_coll_name(group, i, NULL, 0);
+    hub->members = calloc(hub->size, sizeof *hub->members);
+    if (!hub->members)
+        return wf_coll_refuse(err, -ENOMEM, "no memory for a group of %u", hub->size);
+    hub->whole.places = calloc(hub->size, sizeof *hub->whole.places);
+    if (!hub->whole.places)
+        return wf_coll_refuse(err, -ENOMEM, "no memory for a group of %u", hub->size);
+    for (uint32_t i = 0; i < hub->size; i++) {
+        hub->whole.places[i].member = i;
+        wf_coll_name_place(&hub->whole, i);
+    }
     return 0;
 }
 
-static int open_endpoints(struct weft_group *group, struct weft_error *err)
+static int open_endpoints(struct wf_coll_hub *hub, struct weft_error *err)
 {
-    int result = weft_endpoint_create(group->context, WF_COLL_CONTROL, &group->control, err);
+    int result = weft_endpoint_create(hub->context, WF_COLL_CONTROL, &hub->control, err);
     if (result == -EEXIST)
         return wf_coll_refuse(err, -EBUSY,
                               "the context has a group already: destroy that one first, or use another context");
     if (result == 0)
-        result = weft_endpoint_create(group->context, WF_COLL_DATA, &group->data, err);
+        result = weft_endpoint_create(hub->context, WF_COLL_DATA, &hub->data, err);
     if (result == 0)
-        result = weft_endpoint_create(group->context, WF_COLL_WORK, &group->work, err);
+        result = weft_endpoint_create(hub->context, WF_COLL_WORK, &hub->work, err);
     if (result == 0)
-        result = weft_queue_create(group->context, &group->queue, err);
+        result = weft_queue_create(hub->context, &hub->queue, err);
     if (result == 0)
-        result = wf_coll_drive_open(group, err);
+        result = wf_coll_drive_open(hub, err);
     if (result == 0) {
-        result = wf_coll_listen_for(group);
+        result = wf_coll_listen_for(hub);
         if (result < 0)
             wf_coll_refuse(err, result, "%s", weft_last_error());
     }
     return result;
 }
 
-static int open_all(struct weft_group *group, const char *const *addresses, struct weft_error *err)
+static int open_all(struct wf_coll_hub *hub, const char *const *addresses, struct weft_error *err)
 {
-    int result = make_members(group, err);
+    int result = make_members(hub, err);
     if (result == 0)
-        result = open_endpoints(group, err);
+        result = open_endpoints(hub, err);
+    if (result == 0 && hub->rank == 0)
+        result = wf_coll_board_create(&hub->whole, err);
+    const char *own = addresses                                                          ? addresses[hub->rank]
+                      : hub->rank == 0 && hub->meet.way == WF_MEET_HOST && hub->size > 1 ? hub->meet.place
+                                                                                         : NULL;
     if (result == 0)
-        result = wf_coll_board_create(group, err);
-    const char *own = addresses                                                                ? addresses[group->rank]
-                      : group->rank == 0 && group->meet.way == WF_MEET_HOST && group->size > 1 ? group->meet.place
-                                                                                               : NULL;
-    if (result == 0)
-        result = listen_on(group, own, err);
+        result = listen_on(hub, own, err);
     if (result < 0)
         return result;
-    own_addresses(group);
-    own_host(group);
-    struct wf_coll_member *self = &group->members[group->rank];
-    self->process = (uint32_t)getpid();
-    snprintf(self->host, sizeof self->host, "%s", group->host);
-    wf_coll_name(group, group->rank, group->host, self->process);
-    for (uint32_t i = 0; i < group->size; i++)
-        if (addresses || i == group->rank) {
-            group->members[i].addresses = strdup(addresses ? addresses[i] : group->addresses);
-            if (!group->members[i].addresses)
-                return wf_coll_refuse(err, -ENOMEM, "no memory for a group of %u", group->size);
+    own_addresses(hub);
+    own_host(hub);
+    wf_coll_name(hub, hub->rank, hub->host, (uint32_t)getpid());
+    for (uint32_t i = 0; i < hub->size; i++)
+        if (addresses || i == hub->rank) {
+            hub->members[i].addresses = strdup(addresses ? addresses[i] : hub->addresses);
+            if (!hub->members[i].addresses)
+                return wf_coll_refuse(err, -ENOMEM, "no memory for a group of %u", hub->size);
         }
     return 0;
 }
 
 /* Until all have met, or it has failed. */
-static int gather(struct weft_group *group, struct weft_error *err)
+static int gather(struct wf_coll_hub *hub, struct weft_error *err)
 {
-    int result = wf_coll_meet(group, err);
+    int result = wf_coll_meet(hub, err);
     if (result < 0)
-        wf_coll_fail(group, result, "%s", err->text);
+        wf_coll_fail(&hub->whole, result, "%s", err->text);
     for (;;) {
-        wf_coll_drive(group);
-        if (group->status < 0)
-            return wf_coll_refuse(err, group->status, "%s", group->text);
-        if (group->operations && group->operations->ended)
+        wf_coll_drive(hub);
+        if (hub->whole.status < 0)
+            return wf_coll_refuse(err, hub->whole.status, "%s", hub->whole.text);
+        if (hub->operations && hub->operations->ended)
             break;
-        wf_coll_sleep(group, WF_COLL_NEVER);
+        wf_coll_sleep(hub, WF_COLL_NEVER);
     }
-    wf_coll_operations_free(group);
-    group->phase = WF_COLL_MADE;
-    wf_coll_note(group, &group->times.made_ns);
-    struct wf_coll_session *first = group->rank > 0 ? group->members[0].session : NULL;
-    if (first && !wf_coll_is_near(group, 0))
-        wf_coll_part(group, first);
+    wf_coll_operations_free(&hub->whole);
+    hub->phase = WF_COLL_MADE;
+    wf_coll_note(hub, &hub->times.made_ns);
+    struct wf_coll_session *first = hub->rank > 0 ? hub->members[0].session : NULL;
+    if (first && !wf_coll_is_near(hub, 0))
+        wf_coll_part(hub, first);
     return 0;
 }
 
 static int make(struct weft_context *context, struct wf_meet *meet, const char *const *addresses, uint32_t limit,
                 int timeout_ms, struct weft_group **out, struct weft_error *err)
 {
-    struct weft_group *group = calloc(1, sizeof *group);
-    if (!group) {
+    struct wf_coll_hub *hub = calloc(1, sizeof *hub);
+    if (!hub) {
         wf_meet_fini(meet);
         return wf_coll_refuse(err, -ENOMEM, "no memory for a group");
     }
-    pthread_mutex_init(&group->lock, NULL);
-    group->set = group->timer = group->bell = -1;
-    group->context = context;
-    wf_coll_port_init(group);
-    group->meet = *meet;
-    group->rank = meet->rank;
-    group->size = meet->size;
-    group->session_limit = limit;
-    group->from = addresses != NULL;
-    group->timeout_ms = timeout_ms;
-    group->began_ns = wf_coll_now_ns();
-    group->deadline_ns = timeout_ms < 0 ? WF_COLL_NEVER : group->began_ns + timeout_ms * 1000000LL;
-    group->knows_ns = timeout_ms < 0 ? WF_COLL_NEVER : group->deadline_ns - wf_coll_margin_ns(timeout_ms);
-    pthread_mutex_lock(&group->lock);
-    int result = open_all(group, addresses, err);
-    wf_coll_note(group, &group->times.opened_ns);
+    pthread_mutex_init(&hub->lock, NULL);
+    hub->set = hub->inner = hub->timer = hub->bell = hub->waker = -1;
+    hub->context = context;
+    hub->meet = *meet;
+    hub->rank = meet->rank;
+    hub->size = meet->size;
+    hub->whole = (struct weft_group){.hub = hub, .rank = meet->rank, .size = meet->size, .formed = true};
+    wf_coll_port_init(&hub->whole);
+    hub->session_limit = limit;
+    hub->from = addresses != NULL;
+    hub->timeout_ms = timeout_ms;
+    hub->began_ns = wf_coll_now_ns();
+    hub->deadline_ns = timeout_ms < 0 ? WF_COLL_NEVER : hub->began_ns + timeout_ms * 1000000LL;
+    hub->knows_ns = timeout_ms < 0 ? WF_COLL_NEVER : hub->deadline_ns - wf_coll_margin_ns(timeout_ms);
+    pthread_mutex_lock(&hub->lock);
+    int result = open_all(hub, addresses, err);
+    wf_coll_note(hub, &hub->times.opened_ns);
     if (result == 0)
-        result = gather(group, err);
-    if (group->rank == 0)
-        wf_meet_clear(&group->meet);
-    wf_meet_fini(&group->meet);
-    pthread_mutex_unlock(&group->lock);
+        result = gather(hub, err);
+    if (hub->rank == 0)
+        wf_meet_clear(&hub->meet);
+    wf_meet_fini(&hub->meet);
+    pthread_mutex_unlock(&hub->lock);
     if (result < 0)
-        weft_group_destroy(group);
+        weft_group_destroy(&hub->whole);
     else
-        *out = group;
+        *out = &hub->whole;
     return result;
 }
 
@@ -321,61 +268,85 @@ int weft_group_create_from(struct weft_context *context, const char *const *addr
 
 /* --- the end --- */
 
-static void say_goodbye(struct weft_group *group)
+static void say_goodbye(struct wf_coll_hub *hub)
 {
-    for (struct wf_coll_session *session = group->sessions, *next; session; session = next) {
+    for (struct wf_coll_session *session = hub->sessions, *next; session; session = next) {
         next = session->next;
-        if (session->state == WF_COLL_OPEN && group->status == 0)
-            wf_coll_say(group, session, WF_COLL_LEAVE, "-");
-        wf_coll_session_close(group, session);
+        if (session->state == WF_COLL_OPEN)
+            wf_coll_say(hub, session, WF_COLL_LEAVE, "0 0");
+        wf_coll_session_close(hub, session);
     }
 }
 
-static void free_group(struct weft_group *group)
+void wf_coll_hub_free(struct wf_coll_hub *hub)
 {
-    wf_coll_operations_free(group);
-    for (uint32_t i = 0; group->members && i < group->size; i++)
-        free(group->members[i].addresses);
-    wf_coll_sessions_free(group);
-    free(group->members);
-    pthread_mutex_destroy(&group->lock);
-    free(group);
+    wf_coll_drive_close(hub);
+    for (uint32_t i = 0; hub->members && i < hub->size; i++)
+        free(hub->members[i].addresses);
+    wf_coll_sessions_free(hub);
+    free(hub->members);
+    free(hub->whole.places);
+    pthread_mutex_destroy(&hub->lock);
+    free(hub);
 }
 
-static bool under_way(const struct weft_group *group)
+static bool under_way(const struct wf_coll_hub *hub)
 {
-    return group->sessions || group->notes > 0 || group->transfers > 0;
+    return hub->sessions || hub->notes > 0 || hub->transfers > 0;
+}
+
+static void part_from_all(struct wf_coll_hub *hub, int64_t until_ns)
+{
+    say_goodbye(hub);
+    while (hub->queue && under_way(hub) && wf_coll_now_ns() < until_ns) {
+        wf_coll_drive(hub);
+        if (under_way(hub))
+            wf_coll_sleep(hub, until_ns);
+        say_goodbye(hub); /* to who has come meanwhile */
+    }
+}
+
+static void close_all(struct wf_coll_hub *hub, int64_t until_ns)
+{
+    weft_endpoint_destroy(hub->work);
+    weft_endpoint_destroy(hub->data);
+    weft_endpoint_destroy(hub->control); /* ends the receive */
+    if (hub->queue)
+        wf_coll_drive(hub); /* takes the end of the receive */
+    while (hub->queue && weft_queue_destroy(hub->queue) == -EBUSY && wf_coll_now_ns() < until_ns) {
+        wf_coll_sleep(hub, wf_coll_now_ns() + 10000000);
+        wf_coll_drive(hub);
+    }
+}
+
+/* What is left is memory: where groups of a split are not destroyed yet, the last of them frees it. */
+static void destroy_whole(struct wf_coll_hub *hub)
+{
+    pthread_mutex_lock(&hub->lock);
+    hub->ending = true;
+    wf_coll_dials_cancel(hub);
+    wf_coll_collectives_stop(&hub->whole);
+    wf_coll_groups_end(hub);
+    int64_t until_ns = wf_coll_now_ns() + GOODBYE_NS;
+    part_from_all(hub, until_ns);
+    close_all(hub, until_ns + GOODBYE_NS);
+    for (struct weft_group *group = &hub->whole; group; group = wf_coll_next_group(hub, group))
+        wf_coll_board_destroy(group);
+    wf_coll_operations_free(&hub->whole);
+    hub->over = true;
+    wf_coll_groups_free(hub);
+    bool last = !hub->groups;
+    wf_coll_unlock(hub);
+    if (last)
+        wf_coll_hub_free(hub);
 }
 
 void weft_group_destroy(struct weft_group *group)
 {
-    if (!group)
-        return;
-    pthread_mutex_lock(&group->lock);
-    group->ending = true;
-    wf_coll_dials_cancel(group);
-    wf_coll_collectives_stop(group);
-    say_goodbye(group);
-    int64_t until_ns = wf_coll_now_ns() + GOODBYE_NS;
-    while (group->queue && under_way(group) && wf_coll_now_ns() < until_ns) {
-        wf_coll_drive(group);
-        if (under_way(group))
-            wf_coll_sleep(group, until_ns);
-        say_goodbye(group); /* to who has come meanwhile */
-    }
-    weft_endpoint_destroy(group->work);
-    weft_endpoint_destroy(group->data);
-    weft_endpoint_destroy(group->control); /* ends the receive */
-    if (group->queue)
-        wf_coll_drive(group); /* takes the end of the receive */
-    while (group->queue && weft_queue_destroy(group->queue) == -EBUSY && wf_coll_now_ns() < until_ns + GOODBYE_NS) {
-        wf_coll_sleep(group, wf_coll_now_ns() + 10000000);
-        wf_coll_drive(group);
-    }
-    wf_coll_board_destroy(group);
-    wf_coll_drive_close(group);
-    pthread_mutex_unlock(&group->lock);
-    free_group(group);
+    if (group && group == &group->hub->whole)
+        destroy_whole(group->hub);
+    else if (group)
+        wf_coll_leave(group);
 }
 
 /* --- what is known --- */
@@ -398,22 +369,22 @@ uint32_t weft_group_size(const struct weft_group *group)
 
 uint32_t weft_group_local_rank(const struct weft_group *group)
 {
-    return group ? group->local_rank : 0;
+    return group ? group->hub->local_rank : 0;
 }
 
 const char *weft_group_member_name(const struct weft_group *group, uint32_t rank)
 {
-    return group && rank < group->size ? group->members[rank].name : "";
+    return group && rank < group->size ? group->places[rank].name : "";
 }
 
 const char *weft_group_source(const struct weft_group *group)
 {
-    return group ? group->meet.said : "";
+    return group ? group->hub->meet.said : "";
 }
 
 const char *weft_group_refused(const struct weft_group *group)
 {
-    return group ? group->refused : "";
+    return group ? group->hub->refused : "";
 }
 
 static int64_t no_less(int64_t at_ns, int64_t before_ns)
@@ -425,7 +396,7 @@ void weft_group_times(const struct weft_group *group, struct weft_group_times *o
 {
     if (!group || !out)
         return;
-    *out = group->times;
+    *out = group->hub->times;
     out->found_ns = no_less(out->found_ns, out->opened_ns);
     out->connected_ns = no_less(out->connected_ns, out->found_ns);
     out->met_ns = no_less(out->met_ns, out->connected_ns);
@@ -438,11 +409,11 @@ int weft_group_status(struct weft_group *group, struct weft_error *err)
     err = err ? err : &unused;
     if (!group)
         return wf_coll_refuse(err, -EINVAL, "weft_group_status: group is NULL");
-    pthread_mutex_lock(&group->lock);
-    wf_coll_drive(group);
+    pthread_mutex_lock(&group->hub->lock);
+    wf_coll_drive(group->hub);
     int status = group->status;
     if (status < 0)
         wf_coll_refuse(err, status, "%s", group->text);
-    wf_coll_unlock(group);
+    wf_coll_unlock(group->hub);
     return status;
 }

@@ -7,47 +7,47 @@
 
 #include "collective/group/words.h"
 
-static int patience_ms(const struct weft_group *group)
+static int patience_ms(const struct wf_coll_hub *hub)
 {
-    if (group->phase == WF_COLL_MADE || group->deadline_ns == WF_COLL_NEVER)
+    if (hub->phase == WF_COLL_MADE || hub->deadline_ns == WF_COLL_NEVER)
         return -1;
-    int64_t left_ms = (group->deadline_ns - wf_coll_now_ns()) / 1000000;
+    int64_t left_ms = (hub->deadline_ns - wf_coll_now_ns()) / 1000000;
     return left_ms > 0 ? (int)left_ms : 0;
 }
 
-void wf_coll_knock(struct weft_group *group, struct wf_coll_session *session)
+void wf_coll_knock(struct wf_coll_hub *hub, struct wf_coll_session *session)
 {
     struct wf_coll_hello_words words = {
         .version = WF_COLL_VERSION,
-        .rank = group->rank,
-        .size = group->size,
+        .rank = hub->rank,
+        .size = hub->size,
         .process = (unsigned)getpid(),
-        .token = group->token_known ? group->token : session->expected_token,
-        .patience_ms = patience_ms(group),
+        .token = hub->token_known ? hub->token : session->expected_token,
+        .patience_ms = patience_ms(hub),
     };
     char text[WF_COLL_MESSAGE_BYTES];
-    snprintf(words.name, sizeof words.name, "%s", group->meet.name);
-    snprintf(words.host, sizeof words.host, "%s", group->host);
+    snprintf(words.name, sizeof words.name, "%s", hub->meet.name);
+    snprintf(words.host, sizeof words.host, "%s", hub->host);
     snprintf(words.weft, sizeof words.weft, "%s", weft_version());
-    snprintf(words.addresses, sizeof words.addresses, "%s", group->addresses);
+    snprintf(words.addresses, sizeof words.addresses, "%s", hub->addresses);
     int length = wf_coll_hello_write(&words, text, sizeof text);
     session->state = WF_COLL_KNOCKING;
-    wf_coll_say_bytes(group, session, WF_COLL_HELLO, text, (size_t)length);
+    wf_coll_say_bytes(hub, session, WF_COLL_HELLO, text, (size_t)length);
 }
 
 /* --- the judge --- */
 
-static void note_refusal(struct weft_group *group, const char *who, const char *why)
+static void note_refusal(struct wf_coll_hub *hub, const char *who, const char *why)
 {
     char line[400];
-    size_t used = strlen(group->refused);
+    size_t used = strlen(hub->refused);
     snprintf(line, sizeof line, "%s: %s", who, why);
-    if (!strstr(group->refused, line) && used + strlen(line) + 2 < sizeof group->refused)
-        snprintf(group->refused + used, sizeof group->refused - used, "%s%s", used > 0 ? "\n" : "", line);
+    if (!strstr(hub->refused, line) && used + strlen(line) + 2 < sizeof hub->refused)
+        snprintf(hub->refused + used, sizeof hub->refused - used, "%s%s", used > 0 ? "\n" : "", line);
 }
 
 /* Refused; it closes the session when it has read why. */
-static void refuse(struct weft_group *group, struct wf_coll_session *session, const struct wf_coll_hello_words *hello,
+static void refuse(struct wf_coll_hub *hub, struct wf_coll_session *session, const struct wf_coll_hello_words *hello,
                    int code, const char *why)
 {
     char who[160];
@@ -56,95 +56,92 @@ static void refuse(struct weft_group *group, struct wf_coll_session *session, co
     else
         snprintf(who, sizeof who, "%.120s", weft_peer_name(session->peer));
     if (code != -ESTALE)
-        note_refusal(group, who, why);
-    wf_coll_say(group, session, WF_COLL_REFUSED, "%d %s", code, why);
+        note_refusal(hub, who, why);
+    wf_coll_say(hub, session, WF_COLL_REFUSED, "%d %s", code, why);
 }
 
 /* Why it is refused, with its code; 0: it is not. */
-static int judge(struct weft_group *group, const struct wf_coll_hello_words *hello, char *why, size_t room)
+static int judge(struct wf_coll_hub *hub, const struct wf_coll_hello_words *hello, char *why, size_t room)
 {
-    struct wf_coll_member *member = hello->rank < group->size ? &group->members[hello->rank] : NULL;
+    struct wf_coll_member *member = hello->rank < hub->size ? &hub->members[hello->rank] : NULL;
     if (hello->version != WF_COLL_VERSION) {
         snprintf(why, room, "it has version %u of groups, this one %d: install the same Weft everywhere",
                  hello->version, WF_COLL_VERSION);
         return -EPROTO;
     }
-    if (strcmp(hello->name, group->meet.name) != 0) {
-        snprintf(why, room, "it asks for the group '%s', and this is '%s'", hello->name, group->meet.name);
+    if (strcmp(hello->name, hub->meet.name) != 0) {
+        snprintf(why, room, "it asks for the group '%s', and this is '%s'", hello->name, hub->meet.name);
         return -ECONNREFUSED;
     }
-    if (hello->token != 0 && hello->token != group->token) {
+    if (hello->token != 0 && hello->token != hub->token) {
         snprintf(why, room, "it asks for another run of the group");
         return -ESTALE;
     }
-    if (hello->size != group->size) {
-        snprintf(why, room, "it has group size %u, this one %u", hello->size, group->size);
+    if (hello->size != hub->size) {
+        snprintf(why, room, "it has group size %u, this one %u", hello->size, hub->size);
         return -EINVAL;
     }
-    if (!member || hello->rank == group->rank ||
+    if (!member || hello->rank == hub->rank ||
         (member->host[0] && (member->process != hello->process || strcmp(member->host, hello->host) != 0))) {
-        snprintf(why, room, "%s is here already: was it started twice?", member ? member->name : "that rank");
+        snprintf(why, room, "%s is here already: was it started twice?",
+                 member ? wf_coll_name_of(hub, hello->rank) : "that rank");
         return member ? -EEXIST : -EINVAL;
     }
     return 0;
 }
 
-static void take(struct weft_group *group, struct wf_coll_session *session, const struct wf_coll_hello_words *hello)
+static void take(struct wf_coll_hub *hub, struct wf_coll_session *session, const struct wf_coll_hello_words *hello)
 {
-    struct wf_coll_member *member = &group->members[hello->rank];
+    struct wf_coll_member *member = &hub->members[hello->rank];
     if (member->dial)
-        wf_coll_session_close(group, member->dial);
+        wf_coll_session_close(hub, member->dial);
     if (member->session) /* which the other side has no more */
-        wf_coll_session_close(group, member->session);
-    group->strangers--;
+        wf_coll_session_close(hub, member->session);
+    hub->strangers--;
     session->state = WF_COLL_OPEN;
     session->rank = hello->rank;
     member->session = session;
-    if (!member->host[0]) {
-        snprintf(member->host, sizeof member->host, "%s", hello->host);
-        member->process = hello->process;
-        wf_coll_name(group, hello->rank, hello->host, hello->process);
-    }
+    if (!member->host[0])
+        wf_coll_name(hub, hello->rank, hello->host, hello->process);
     if (!member->addresses)
         member->addresses = strdup(hello->addresses);
-    wf_coll_say(group, session, WF_COLL_WELCOME, "%016llx %llu", (unsigned long long)group->token,
-                (unsigned long long)group->board_key);
-    if (group->status < 0)
-        wf_coll_say(group, session, WF_COLL_FAIL, "%d %s", group->status, group->text);
-    else
-        wf_coll_member_came(group, hello->rank, hello->patience_ms);
+    wf_coll_say(hub, session, WF_COLL_WELCOME, "%016llx %llu", (unsigned long long)hub->token,
+                (unsigned long long)hub->whole.board.key);
+    wf_coll_tell_ended(hub, session);
+    if (hub->whole.status == 0)
+        wf_coll_member_came(hub, hello->rank, hello->patience_ms);
 }
 
-void wf_coll_hello(struct weft_group *group, struct wf_coll_session *session, const char *text)
+void wf_coll_hello(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text)
 {
     struct wf_coll_hello_words hello;
     char why[200];
     if (!wf_coll_hello_read(text, &hello)) {
-        wf_coll_session_close(group, session);
+        wf_coll_session_close(hub, session);
         return;
     }
-    if (!group->token_known) {
+    if (!hub->token_known) {
         free(session->hello);
         session->hello = strdup(text);
         session->state = WF_COLL_HELD;
         return;
     }
-    int code = judge(group, &hello, why, sizeof why);
+    int code = judge(hub, &hello, why, sizeof why);
     if (code < 0) {
-        refuse(group, session, &hello, code, why);
+        refuse(hub, session, &hello, code, why);
         return;
     }
-    struct wf_coll_member *member = &group->members[hello.rank];
+    struct wf_coll_member *member = &hub->members[hello.rank];
     bool own = member->dial || (member->session && member->session->dials);
-    if (own && group->rank < hello.rank)
-        wf_coll_say(group, session, WF_COLL_CROSSED, "-");
+    if (own && hub->rank < hello.rank)
+        wf_coll_say(hub, session, WF_COLL_CROSSED, "-");
     else
-        take(group, session, &hello);
+        take(hub, session, &hello);
 }
 
-void wf_coll_judge_held(struct weft_group *group)
+void wf_coll_judge_held(struct wf_coll_hub *hub)
 {
-    struct wf_coll_session *session = group->sessions;
+    struct wf_coll_session *session = hub->sessions;
     while (session) {
         if (session->state != WF_COLL_HELD) {
             session = session->next;
@@ -154,44 +151,45 @@ void wf_coll_judge_held(struct weft_group *group)
         session->hello = NULL;
         session->state = WF_COLL_STRANGER;
         session->deadline_ns = WF_COLL_NEVER;
-        wf_coll_hello(group, session, text);
+        wf_coll_hello(hub, session, text);
         free(text);
-        session = group->sessions; /* the list has changed */
+        session = hub->sessions; /* the list has changed */
     }
 }
 
 /* --- the answer --- */
 
-void wf_coll_welcome(struct weft_group *group, struct wf_coll_session *session, const char *text)
+void wf_coll_welcome(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text)
 {
     unsigned long long token, key;
     if (sscanf(text, "%16llx %llu", &token, &key) != 2 || session->state != WF_COLL_KNOCKING)
         return;
-    bool other_run = (session->expected_token != 0 && token != session->expected_token) ||
-                     (group->token_known && token != group->token);
+    bool other_run =
+        (session->expected_token != 0 && token != session->expected_token) || (hub->token_known && token != hub->token);
     if (other_run) {
         char stale[64];
         snprintf(stale, sizeof stale, "%d it is another run of the group", -ESTALE);
-        wf_coll_refused(group, session, stale);
+        wf_coll_refused(hub, session, stale);
         return;
     }
-    struct wf_coll_member *member = &group->members[session->rank];
+    struct wf_coll_member *member = &hub->members[session->rank];
     session->state = WF_COLL_OPEN;
     member->dial = NULL;
     member->session = session;
     if (session->rank == 0)
-        group->board_key = key;
-    if (!group->token_known) {
-        group->token = token;
-        group->token_known = true;
-        wf_coll_judge_held(group);
+        hub->whole.board.key = key;
+    if (!hub->token_known) {
+        hub->token = token;
+        hub->token_known = true;
+        wf_coll_judge_held(hub);
     }
-    if (group->phase == WF_COLL_JOINING && session->rank == 0)
-        group->phase = WF_COLL_LISTED;
-    wf_coll_advance(group);
+    if (hub->phase == WF_COLL_JOINING && session->rank == 0)
+        hub->phase = WF_COLL_LISTED;
+    wf_coll_tell_ended(hub, session);
+    wf_coll_advance(hub);
 }
 
-void wf_coll_refused(struct weft_group *group, struct wf_coll_session *session, const char *text)
+void wf_coll_refused(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text)
 {
     int code = atoi(text);
     const char *why = strchr(text, ' ');
@@ -199,22 +197,22 @@ void wf_coll_refused(struct weft_group *group, struct wf_coll_session *session, 
         return;
     session->failure = code < 0 ? code : -EPROTO;
     snprintf(session->text, sizeof session->text, "%s refuses rank %u: %.200s", weft_peer_name(session->peer),
-             group->rank, why ? why + 1 : "");
+             hub->rank, why ? why + 1 : "");
     uint32_t rank = (uint32_t)session->rank;
-    if (group->phase == WF_COLL_JOINING && rank == 0) {
-        wf_coll_join_failed(group, session);
+    if (hub->phase == WF_COLL_JOINING && rank == 0) {
+        wf_coll_join_failed(hub, session);
     } else {
-        struct wf_coll_member *member = &group->members[rank];
+        struct wf_coll_member *member = &hub->members[rank];
         member->failure = session->failure;
         memcpy(member->text, session->text, sizeof member->text);
-        if (wf_coll_is_near(group, rank))
-            wf_coll_fail(group, session->failure, "%s", session->text);
+        if (wf_coll_is_near(hub, rank))
+            wf_coll_fail_all(hub, session->failure, "%s", session->text);
     }
-    wf_coll_session_close(group, session);
+    wf_coll_session_close(hub, session);
 }
 
-void wf_coll_crossed(struct weft_group *group, struct wf_coll_session *session)
+void wf_coll_crossed(struct wf_coll_hub *hub, struct wf_coll_session *session)
 {
     if (session->state == WF_COLL_KNOCKING) /* the other one's is on its way */
-        wf_coll_dial_later(group, session);
+        wf_coll_dial_later(hub, session);
 }

@@ -8,6 +8,14 @@
 
 #define CROWDED_NS 1000000 /* until posts are tried again that found the setting `requests` exhausted */
 
+/* The place of the first operation from `at` on that is the group's; NULL is in it: there is none. */
+static struct wf_coll_operation **of_group(struct wf_coll_operation **at, const struct weft_group *group)
+{
+    while (*at && (*at)->group != group)
+        at = &(*at)->next;
+    return at;
+}
+
 struct wf_coll_operation *wf_coll_operation_add(struct weft_group *group, int timeout_ms, bool waited, void *user_data)
 {
     struct wf_coll_operation *operation = calloc(1, sizeof *operation);
@@ -15,6 +23,7 @@ struct wf_coll_operation *wf_coll_operation_add(struct weft_group *group, int ti
         return NULL;
     int64_t now_ns = wf_coll_now_ns(), time_ns = timeout_ms * 1000000LL;
     *operation = (struct wf_coll_operation){
+        .group = group,
         .order = ++group->ordered,
         .waited = waited,
         .user_data = user_data,
@@ -23,53 +32,56 @@ struct wf_coll_operation *wf_coll_operation_add(struct weft_group *group, int ti
         .ask_ns = timeout_ms < 0 ? WF_COLL_NEVER : now_ns + time_ns - time_ns / 12,
         .deadline_ns = timeout_ms < 0 ? WF_COLL_NEVER : now_ns + time_ns,
     };
-    struct wf_coll_operation **at = &group->operations;
+    struct wf_coll_operation **at = &group->hub->operations;
     while (*at)
         at = &(*at)->next;
     *at = operation;
+    wf_coll_board_began(group);
     return operation;
 }
 
-/* The bell is for who sleeps: the one that drives sees without it what it has ended. */
-static void ring_bell(struct weft_group *group)
+/* The bell is for the user's event loop. */
+static void ring_bell(struct wf_coll_hub *hub)
 {
     bool ring = false;
-    for (const struct wf_coll_operation *at = group->operations; at && !ring; at = at->next)
-        ring = at->ended && (!at->waited || group->sleepers > 0);
+    for (const struct wf_coll_operation *at = hub->operations; at && !ring; at = at->next)
+        ring = at->ended && !at->waited;
     uint64_t one = 1;
-    if (ring == group->rung)
+    if (ring == hub->rung)
         return;
-    ssize_t moved = ring ? write(group->bell, &one, sizeof one) : read(group->bell, &one, sizeof one);
-    group->rung = moved == sizeof one ? ring : group->rung;
+    ssize_t moved = ring ? write(hub->bell, &one, sizeof one) : read(hub->bell, &one, sizeof one);
+    hub->rung = moved == sizeof one ? ring : hub->rung;
 }
 
-void wf_coll_unlock(struct weft_group *group)
+void wf_coll_unlock(struct wf_coll_hub *hub)
 {
-    ring_bell(group);
-    pthread_mutex_unlock(&group->lock);
+    ring_bell(hub);
+    pthread_mutex_unlock(&hub->lock);
 }
 
-void wf_coll_operation_end(struct weft_group *group, struct wf_coll_operation *operation, int status, uint64_t bytes)
+void wf_coll_operation_end(struct wf_coll_operation *operation, int status, uint64_t bytes)
 {
     if (operation->ended)
         return;
     operation->ended = true;
-    group->finished++;
+    operation->group->hub->finished++;
+    wf_coll_wake(operation->group->hub);
     operation->completion = (struct weft_completion){
         .status = status,
         .bytes = status == 0 ? bytes : 0,
         .completed_ns = wf_coll_now_ns(),
         .user_data = operation->user_data,
     };
-    snprintf(operation->completion.text, sizeof operation->completion.text, "%s", status < 0 ? group->text : "");
+    snprintf(operation->completion.text, sizeof operation->completion.text, "%s",
+             status < 0 ? operation->group->text : "");
 }
 
 void wf_coll_operations_end(struct weft_group *group)
 {
     wf_coll_collectives_stop(group);
-    for (struct wf_coll_operation *at = group->operations; at; at = at->next)
-        if (!at->op || wf_op_idle(at->op))
-            wf_coll_operation_end(group, at, group->status, 0);
+    for (struct wf_coll_operation *at = group->hub->operations; at; at = at->next)
+        if (at->group == group && (!at->op || wf_op_idle(at->op)))
+            wf_coll_operation_end(at, group->status, 0);
 }
 
 static void operation_free(struct wf_coll_operation *operation)
@@ -83,41 +95,50 @@ static void operation_free(struct wf_coll_operation *operation)
 
 void wf_coll_operations_free(struct weft_group *group)
 {
-    while (group->operations) {
-        struct wf_coll_operation *operation = group->operations;
-        group->operations = operation->next;
+    struct wf_coll_operation **at = of_group(&group->hub->operations, group);
+    while (*at) {
+        struct wf_coll_operation *operation = *at;
+        *at = operation->next;
         operation_free(operation);
+        at = of_group(at, group);
     }
 }
 
-static void take_out(struct weft_group *group, struct wf_coll_operation *operation)
+static void take_out(struct wf_coll_operation *operation)
 {
-    struct wf_coll_operation **at = &group->operations;
+    struct wf_coll_operation **at = &operation->group->hub->operations;
     while (*at != operation)
         at = &(*at)->next;
     *at = operation->next;
     operation_free(operation);
 }
 
-int wf_coll_await(struct weft_group *group, struct wf_coll_operation *operation, struct weft_error *err)
+void wf_coll_operation_undo(struct wf_coll_operation *operation)
 {
+    operation->group->ordered--;
+    take_out(operation);
+}
+
+int wf_coll_await(struct wf_coll_operation *operation, struct weft_error *err)
+{
+    struct wf_coll_hub *hub = operation->group->hub;
     while (!operation->ended) {
-        wf_coll_drive(group);
+        wf_coll_drive(hub);
         if (!operation->ended)
-            wf_coll_rest(group, WF_COLL_NEVER);
+            wf_coll_rest(hub, WF_COLL_NEVER);
     }
     int result = operation->completion.status;
     if (result < 0)
         wf_coll_refuse(err, result, "%s", operation->completion.text);
-    take_out(group, operation);
+    take_out(operation);
     return result;
 }
 
 int wf_coll_take_ended(struct weft_group *group, struct weft_completion *completions, int max)
 {
     int count = 0;
-    struct wf_coll_operation **at = &group->operations;
-    while (*at && count < max) {
+    struct wf_coll_operation **at = of_group(&group->hub->operations, group);
+    for (; *at && count < max; at = of_group(at, group)) {
         struct wf_coll_operation *operation = *at;
         if (!operation->ended || operation->waited) {
             at = &operation->next;
@@ -130,39 +151,55 @@ int wf_coll_take_ended(struct weft_group *group, struct weft_completion *complet
     return count;
 }
 
+uint64_t wf_coll_operations_done(const struct weft_group *group)
+{
+    const struct wf_coll_operation *at = group->hub->operations;
+    while (at && (at->group != group || at->ended))
+        at = at->next;
+    return at ? at->order : group->ordered + 1;
+}
+
 /* --- time --- */
 
-static const struct wf_coll_operation *oldest(const struct weft_group *group)
+/* From `at` on, the first operation that is the oldest of its group with a deadline, in this round. */
+static struct wf_coll_operation *oldest(struct wf_coll_operation *at, uint64_t round)
 {
-    const struct wf_coll_operation *at = group->operations;
-    while (at && (at->ended || at->deadline_ns == WF_COLL_NEVER))
+    while (at && (at->ended || at->deadline_ns == WF_COLL_NEVER || at->group->status < 0 || at->group->leaving ||
+                  at->group->tended == round))
         at = at->next;
+    if (at)
+        at->group->tended = round;
     return at;
 }
 
-void wf_coll_operations_tend(struct weft_group *group, int64_t now_ns)
+static void tend(const struct wf_coll_operation *operation, int64_t now_ns)
 {
-    const struct wf_coll_operation *operation = oldest(group);
-    if (!operation || group->status < 0)
-        return;
     if (now_ns >= operation->present_ns)
-        wf_coll_board_present(group, operation->order);
+        wf_coll_board_present(operation->group, operation->order);
     if (now_ns >= operation->ask_ns)
-        wf_coll_board_ask(group, operation->order);
+        wf_coll_board_ask(operation->group, operation->order);
     if (now_ns >= operation->deadline_ns)
-        wf_coll_board_judge(group, operation);
+        wf_coll_board_judge(operation);
 }
 
-int64_t wf_coll_operations_next_ns(const struct weft_group *group)
+void wf_coll_operations_tend(struct wf_coll_hub *hub, int64_t now_ns)
 {
-    const struct wf_coll_operation *operation = oldest(group);
-    int64_t next_ns = WF_COLL_NEVER;
-    if (group->status < 0 || (!operation && !group->crowded))
-        return next_ns;
-    int64_t now_ns = wf_coll_now_ns();
-    if (operation)
-        next_ns = operation->present_ns > now_ns ? operation->present_ns
-                  : operation->ask_ns > now_ns   ? operation->ask_ns
-                                                 : operation->deadline_ns;
-    return group->crowded && now_ns + CROWDED_NS < next_ns ? now_ns + CROWDED_NS : next_ns;
+    uint64_t round = ++hub->rounds;
+    struct wf_coll_operation *operation = oldest(hub->operations, round);
+    for (; operation; operation = oldest(operation->next, round))
+        tend(operation, now_ns);
+}
+
+int64_t wf_coll_operations_next_ns(struct wf_coll_hub *hub)
+{
+    int64_t next_ns = WF_COLL_NEVER, now_ns = wf_coll_now_ns();
+    uint64_t round = ++hub->rounds;
+    struct wf_coll_operation *operation = oldest(hub->operations, round);
+    for (; operation; operation = oldest(operation->next, round)) {
+        int64_t at_ns = operation->present_ns > now_ns ? operation->present_ns
+                        : operation->ask_ns > now_ns   ? operation->ask_ns
+                                                       : operation->deadline_ns;
+        next_ns = at_ns < next_ns ? at_ns : next_ns;
+    }
+    return hub->crowded && now_ns + CROWDED_NS < next_ns ? now_ns + CROWDED_NS : next_ns;
 }

@@ -1,9 +1,12 @@
-/* The port of a group's collectives: messages on the connections of its sessions, which are opened when one is needed.
+/* The port of a group's collectives: messages on the connections of its hub's sessions, which are opened when one is
+ * needed. The upper 16 bits of a tag are the group's number at the receiver, which each member chooses by itself.
  * What fails is judged when everything else that has happened is known: the cause may be another member. */
 #include <errno.h>
 #include <stdio.h>
 
 #include "collective/group/words.h"
+
+#define ID_SHIFT 48
 
 static struct weft_group *group_of(struct wf_port *port)
 {
@@ -15,27 +18,30 @@ static void note_trouble(struct weft_group *group, uint32_t rank, int status, co
 {
     if (group->status < 0 || (group->trouble != 0 && group->trouble != -ECANCELED))
         return;
+    group->hub->troubled = true;
     group->trouble = status;
     group->trouble_rank = rank;
     snprintf(group->trouble_text, sizeof group->trouble_text, "%s", text);
 }
 
-static void ended(struct weft_group *group, struct wf_coll_task *task, const struct weft_completion *completion)
+static void ended(struct wf_coll_hub *hub, struct wf_coll_task *task, const struct weft_completion *completion)
 {
     struct wf_transfer *transfer = (struct wf_transfer *)task;
     struct wf_op *op = transfer->op;
+    struct weft_group *group = group_of(wf_op_port(op));
     int status = completion->status;
-    group->transfers--;
+    hub->transfers--;
+    group->under_way--;
     if ((status == 0 && completion->bytes != transfer->bytes) || status == -EMSGSIZE)
         wf_coll_fail(group, -EPROTO,
                      "%s has sent %llu bytes of a collective, and rank %u waits for %llu: do all members call with the "
                      "same count, type and root?",
-                     group->members[transfer->rank].name, (unsigned long long)completion->bytes, group->rank,
+                     group->places[transfer->rank].name, (unsigned long long)completion->bytes, group->rank,
                      (unsigned long long)transfer->bytes);
     else if (status < 0)
         note_trouble(group, transfer->rank, status, completion->text);
     wf_op_transfer_ended(transfer, group->status < 0 ? group->status : status);
-    wf_coll_collective_advance(group, op);
+    wf_coll_collective_advance(hub, op);
 }
 
 /* 1 and the session's connection, or as a post of the port. */
@@ -49,10 +55,10 @@ static int way_to(struct weft_group *group, uint32_t rank, struct weft_connectio
     }
     if (result == 0)
         return -EAGAIN;
-    struct wf_coll_session *session = group->members[rank].session;
+    struct wf_coll_session *session = group->hub->members[group->places[rank].member].session;
     if (!session->wanted) {
         session->wanted = true;
-        session->used = ++group->uses;
+        session->used = ++group->hub->uses;
     }
     *out = session->work;
     return 1;
@@ -60,12 +66,14 @@ static int way_to(struct weft_group *group, uint32_t rank, struct weft_connectio
 
 static int posted(struct weft_group *group, struct wf_transfer *transfer, int result)
 {
-    if (result == 0)
-        group->transfers++;
-    else if (result == -EAGAIN)
-        group->crowded = true;
-    else
+    if (result == 0) {
+        group->hub->transfers++;
+        group->under_way++;
+    } else if (result == -EAGAIN) {
+        group->hub->crowded = true;
+    } else {
         note_trouble(group, transfer->rank, result, weft_last_error());
+    }
     return result;
 }
 
@@ -74,11 +82,12 @@ static int post(struct wf_port *port, struct wf_transfer *transfer, const void *
 {
     struct weft_group *group = group_of(port);
     struct weft_connection *connection;
-    struct weft_options options = {.queue = group->queue, .user_data = &transfer->task};
+    struct weft_options options = {.queue = group->hub->queue, .user_data = &transfer->task};
     int result = way_to(group, transfer->rank, &connection);
     if (result < 0)
         return result;
     transfer->task.ended = ended;
+    tag |= (uint64_t)(transfer->receives ? group->id : group->places[transfer->rank].id) << ID_SHIFT;
     result = transfer->receives ? weft_recv(connection, place, transfer->bytes, tag, &options, &transfer->request)
                                 : weft_send(connection, bytes, transfer->bytes, tag, &options, &transfer->request);
     return posted(group, transfer, result);
@@ -108,18 +117,33 @@ void wf_coll_port_init(struct weft_group *group)
 /* A member cancels its transfers when it leaves, and when its group has failed. It says so (LEAVE, FAIL) on the
  * connection of control, which is in no order with that of work: what it says, or the loss of its session, is waited
  * for. */
-static bool reason_to_come(const struct weft_group *group, const struct wf_coll_member *member)
+static bool reason_to_come(const struct weft_group *group)
 {
-    return group->trouble == -ECANCELED && !member->left && member->session;
+    const struct wf_coll_place *place = &group->places[group->trouble_rank];
+    const struct wf_coll_member *member = &group->hub->members[place->member];
+    return group->trouble == -ECANCELED && !place->left && !member->left && member->session;
 }
 
-void wf_coll_judge_trouble(struct weft_group *group)
+/* False: not yet. */
+static bool judge(struct weft_group *group)
 {
-    const struct wf_coll_member *member = &group->members[group->trouble_rank];
-    if (group->trouble == 0 || group->status < 0 || group->ending || group->taking || reason_to_come(group, member))
-        return;
-    if (member->left)
-        wf_coll_fail(group, -ESHUTDOWN, "%s has left the group before a collective was done", member->name);
+    const struct wf_coll_place *place = &group->places[group->trouble_rank];
+    if (group->trouble == 0 || group->status < 0 || group->leaving)
+        return true;
+    if (reason_to_come(group))
+        return false;
+    if (place->left || group->hub->members[place->member].left)
+        wf_coll_fail(group, -ESHUTDOWN, "%s has left the group before a collective was done", place->name);
     else
-        wf_coll_fail(group, group->trouble, "%s is lost: %s", member->name, group->trouble_text);
+        wf_coll_fail(group, group->trouble, "%s is lost: %s", place->name, group->trouble_text);
+    return true;
+}
+
+void wf_coll_judge_trouble(struct wf_coll_hub *hub)
+{
+    if (!hub->troubled || hub->ending || hub->taking)
+        return;
+    hub->troubled = false;
+    for (struct weft_group *group = &hub->whole; group; group = wf_coll_next_group(hub, group))
+        hub->troubled |= !judge(group);
 }

@@ -14,11 +14,11 @@
 #define CROSSED_NS (1000 * 1000000LL) /* for the other side's dial to arrive */
 #define HELLO_NS (5 * 1000000000LL)   /* for a stranger to say who it is */
 
-static void tidy(struct weft_group *group, struct wf_coll_session *session)
+static void tidy(struct wf_coll_hub *hub, struct wf_coll_session *session)
 {
     if (session->state != WF_COLL_CLOSED || session->under_way > 0)
         return;
-    struct wf_coll_session **at = &group->sessions;
+    struct wf_coll_session **at = &hub->sessions;
     while (*at != session)
         at = &(*at)->next;
     *at = session->next;
@@ -26,18 +26,18 @@ static void tidy(struct weft_group *group, struct wf_coll_session *session)
     free(session);
 }
 
-static void closed(struct weft_group *group, struct wf_coll_task *task, const struct weft_completion *completion)
+static void closed(struct wf_coll_hub *hub, struct wf_coll_task *task, const struct weft_completion *completion)
 {
     (void)completion;
     struct wf_coll_session *session =
         (struct wf_coll_session *)((char *)task - offsetof(struct wf_coll_session, closed));
     session->under_way--;
-    tidy(group, session);
+    tidy(hub, session);
 }
 
-static void part_from(struct weft_group *group, struct wf_coll_session *session)
+static void part_from(struct wf_coll_hub *hub, struct wf_coll_session *session)
 {
-    struct weft_options options = {.queue = group->queue, .timeout_ms = GOODBYE_MS, .user_data = &session->closed};
+    struct weft_options options = {.queue = hub->queue, .timeout_ms = GOODBYE_MS, .user_data = &session->closed};
     struct weft_request *request;
     struct weft_peer *peer = session->peer;
     session->peer = NULL;
@@ -47,32 +47,32 @@ static void part_from(struct weft_group *group, struct wf_coll_session *session)
         session->under_way--;
 }
 
-void wf_coll_session_close(struct weft_group *group, struct wf_coll_session *session)
+void wf_coll_session_close(struct wf_coll_hub *hub, struct wf_coll_session *session)
 {
     if (session->state == WF_COLL_CLOSED)
         return;
     if (session->rank >= 0) {
-        struct wf_coll_member *member = &group->members[session->rank];
+        struct wf_coll_member *member = &hub->members[session->rank];
         if (member->session == session)
             member->session = NULL;
         if (member->dial == session)
             member->dial = NULL;
     }
     if (session->state == WF_COLL_STRANGER || session->state == WF_COLL_HELD)
-        group->strangers--;
+        hub->strangers--;
     if (session->on_demand)
-        group->on_demand--;
+        hub->on_demand--;
     session->state = WF_COLL_CLOSED;
-    if (session->dialling && group->ending) /* else it ends in order, without a word in the other one's log */
+    if (session->dialling && hub->ending) /* else it ends in order, without a word in the other one's log */
         weft_cancel(session->dialling);
     if (session->peer)
-        part_from(group, session);
-    tidy(group, session);
+        part_from(hub, session);
+    tidy(hub, session);
 }
 
-void wf_coll_dials_cancel(struct weft_group *group)
+void wf_coll_dials_cancel(struct wf_coll_hub *hub)
 {
-    for (struct wf_coll_session *session = group->sessions; session; session = session->next)
+    for (struct wf_coll_session *session = hub->sessions; session; session = session->next)
         if (session->dialling)
             weft_cancel(session->dialling);
 }
@@ -86,7 +86,7 @@ static struct wf_coll_session *of_dialled(struct wf_coll_task *task)
 
 /* Address number `index` of a list. The scope of a link-local one is the name of an interface of its own machine: here
  * it is that of our rail. False: there is none. */
-static bool address_at(struct weft_group *group, const char *list, uint32_t index, char *out, size_t room)
+static bool address_at(struct wf_coll_hub *hub, const char *list, uint32_t index, char *out, size_t room)
 {
     for (; index > 0 && *list; index--) {
         list += strcspn(list, ",");
@@ -99,7 +99,7 @@ static bool address_at(struct weft_group *group, const char *list, uint32_t inde
                *close = scope ? memchr(scope, ']', length - (size_t)(scope - list)) : NULL;
     if (scope && close) {
         struct weft_rail_info rails[WF_COLL_RAILS_MAX];
-        int count = weft_context_rails(group->context, rails, WF_COLL_RAILS_MAX);
+        int count = weft_context_rails(hub->context, rails, WF_COLL_RAILS_MAX);
         count = count < WF_COLL_RAILS_MAX ? count : WF_COLL_RAILS_MAX;
         const char *interface = count > 0 ? rails[index % (uint32_t)count].interface : "";
         snprintf(out, room, "%.*s%%%s%.*s", (int)(scope - list), list, interface,
@@ -116,24 +116,25 @@ static bool passing(int status)
 }
 
 /* The session comes to nothing. */
-static void give_up(struct weft_group *group, struct wf_coll_session *session)
+static void give_up(struct wf_coll_hub *hub, struct wf_coll_session *session)
 {
-    struct wf_coll_member *member = &group->members[session->rank];
+    struct wf_coll_member *member = &hub->members[session->rank];
     member->failure = session->failure ? session->failure : -ETIMEDOUT;
     snprintf(member->text, sizeof member->text, "%s", session->text[0] ? session->text : "no answer");
-    if (group->phase == WF_COLL_JOINING && session->rank == 0)
-        wf_coll_join_failed(group, session);
-    else if (group->phase == WF_COLL_TREE && wf_coll_is_near(group, (uint32_t)session->rank))
-        wf_coll_fail(group, member->failure, "%s cannot be reached: %s", member->name, member->text);
-    wf_coll_session_close(group, session);
+    if (hub->phase == WF_COLL_JOINING && session->rank == 0)
+        wf_coll_join_failed(hub, session);
+    else if (hub->phase == WF_COLL_TREE && wf_coll_is_near(hub, (uint32_t)session->rank))
+        wf_coll_fail_all(hub, member->failure, "%s cannot be reached: %s",
+                         wf_coll_name_of(hub, (uint32_t)session->rank), member->text);
+    wf_coll_session_close(hub, session);
 }
 
-static struct wf_coll_session *add(struct weft_group *group, enum wf_coll_state state);
+static struct wf_coll_session *add(struct wf_coll_hub *hub, enum wf_coll_state state);
 
 /* A session that takes the place of a dialled one: what is still under way on that one does not concern it. */
-static struct wf_coll_session *renew(struct weft_group *group, struct wf_coll_session *session)
+static struct wf_coll_session *renew(struct wf_coll_hub *hub, struct wf_coll_session *session)
 {
-    struct wf_coll_session *next = add(group, WF_COLL_DIALLING);
+    struct wf_coll_session *next = add(hub, WF_COLL_DIALLING);
     if (!next)
         return NULL;
     next->rank = session->rank;
@@ -144,78 +145,78 @@ static struct wf_coll_session *renew(struct weft_group *group, struct wf_coll_se
     next->attempt = session->attempt;
     next->failure = session->failure;
     memcpy(next->text, session->text, sizeof next->text);
-    group->on_demand += next->on_demand;
-    wf_coll_session_close(group, session);
-    group->members[next->rank].dial = next;
+    hub->on_demand += next->on_demand;
+    wf_coll_session_close(hub, session);
+    hub->members[next->rank].dial = next;
     return next;
 }
 
-void wf_coll_dial_later(struct weft_group *group, struct wf_coll_session *session)
+void wf_coll_dial_later(struct wf_coll_hub *hub, struct wf_coll_session *session)
 {
-    session = renew(group, session);
+    session = renew(hub, session);
     if (session)
         session->again_ns = wf_coll_now_ns() + CROSSED_NS;
     else
-        wf_coll_fail(group, -ENOMEM, "no memory for a session");
+        wf_coll_fail_all(hub, -ENOMEM, "no memory for a session");
 }
 
-static void try_failed(struct weft_group *group, struct wf_coll_session *session, int status, const char *text)
+static void try_failed(struct wf_coll_hub *hub, struct wf_coll_session *session, int status, const char *text)
 {
     session->failure = status;
     snprintf(session->text, sizeof session->text, "%s", text);
-    bool file = group->phase == WF_COLL_JOINING && group->meet.way == WF_MEET_FILE;
+    bool file = hub->phase == WF_COLL_JOINING && hub->meet.way == WF_MEET_FILE;
     if (!passing(status) || file) {
-        give_up(group, session);
+        give_up(hub, session);
         return;
     }
     session->attempt++;
     if (session->state != WF_COLL_DIALLING) {
-        session = renew(group, session);
+        session = renew(hub, session);
         if (!session) {
-            wf_coll_fail(group, -ENOMEM, "no memory for a session");
+            wf_coll_fail_all(hub, -ENOMEM, "no memory for a session");
             return;
         }
     }
     char address[300];
-    bool more = address_at(group, group->members[session->rank].addresses, session->attempt, address, sizeof address);
+    bool more = address_at(hub, hub->members[session->rank].addresses, session->attempt, address, sizeof address);
     session->again_ns = more ? 0 : wf_coll_now_ns() + AGAIN_NS;
     if (!more)
         session->attempt = 0;
 }
 
-static void try_once(struct weft_group *group, struct wf_coll_session *session)
+static void try_once(struct wf_coll_hub *hub, struct wf_coll_session *session)
 {
-    const char *list = group->members[session->rank].addresses;
+    const char *list = hub->members[session->rank].addresses;
     char address[300], second[300];
     struct weft_error err = {0};
     int64_t left_ms =
         session->deadline_ns == WF_COLL_NEVER ? INT32_MAX : (session->deadline_ns - wf_coll_now_ns()) / 1000000;
-    if (!address_at(group, list, session->attempt, address, sizeof address)) {
-        try_failed(group, session, -EINVAL, "no address is known");
+    if (!address_at(hub, list, session->attempt, address, sizeof address)) {
+        try_failed(hub, session, -EINVAL, "no address is known");
         return;
     }
-    bool shorter = session->expected_token != 0 || address_at(group, list, 1, second, sizeof second);
+    bool shorter = session->expected_token != 0 || address_at(hub, list, 1, second, sizeof second);
     struct weft_options options = {
-        .queue = group->queue,
+        .queue = hub->queue,
         .user_data = &session->dialled,
         .timeout_ms = shorter && left_ms > TRY_MS ? TRY_MS
                       : left_ms > 1               ? (int)left_ms
                                                   : 1,
     };
     session->under_way++;
-    int result = weft_connect_start(group->context, address, &options, &session->dialling, &err);
+    int result = weft_connect_start(hub->context, address, &options, &session->dialling, &err);
     if (result < 0) {
         session->under_way--;
         session->dialling = NULL;
-        try_failed(group, session, result, err.text);
+        try_failed(hub, session, result, err.text);
     }
 }
 
-static int open_one(struct weft_group *group, struct wf_coll_session *session, struct weft_endpoint *endpoint,
+static int open_one(struct wf_coll_hub *hub, struct wf_coll_session *session, struct weft_endpoint *endpoint,
                     uint32_t id, struct wf_coll_task *task, struct weft_error *err)
 {
     struct weft_options options = {
-        .queue = group->queue, .timeout_ms = session->expected_token ? TRY_MS : 0, .user_data = task};
+        .queue = hub->queue, .timeout_ms = session->expected_token ? TRY_MS : 0, .user_data = task};
     struct weft_request *request;
     session->under_way++;
     int result = weft_connection_open_start(endpoint, session->peer, id, &options, &request, err);
@@ -224,22 +225,22 @@ static int open_one(struct weft_group *group, struct wf_coll_session *session, s
     return result;
 }
 
-static void open_all(struct weft_group *group, struct wf_coll_session *session)
+static void open_all(struct wf_coll_hub *hub, struct wf_coll_session *session)
 {
     struct weft_error err = {0};
-    if (group->phase == WF_COLL_JOINING && session->rank == 0)
-        wf_coll_note(group, &group->times.connected_ns);
+    if (hub->phase == WF_COLL_JOINING && session->rank == 0)
+        wf_coll_note(hub, &hub->times.connected_ns);
     session->state = WF_COLL_OPENING;
-    int result = open_one(group, session, group->control, WF_COLL_CONTROL, &session->control_opened, &err);
+    int result = open_one(hub, session, hub->control, WF_COLL_CONTROL, &session->control_opened, &err);
     if (result == 0)
-        result = open_one(group, session, group->data, WF_COLL_DATA, &session->data_opened, &err);
+        result = open_one(hub, session, hub->data, WF_COLL_DATA, &session->data_opened, &err);
     if (result == 0)
-        result = open_one(group, session, group->work, WF_COLL_WORK, &session->work_opened, &err);
+        result = open_one(hub, session, hub->work, WF_COLL_WORK, &session->work_opened, &err);
     if (result < 0)
-        try_failed(group, session, result, err.text);
+        try_failed(hub, session, result, err.text);
 }
 
-static void dialled(struct weft_group *group, struct wf_coll_task *task, const struct weft_completion *completion)
+static void dialled(struct wf_coll_hub *hub, struct wf_coll_task *task, const struct weft_completion *completion)
 {
     struct wf_coll_session *session = of_dialled(task);
     session->under_way--;
@@ -248,57 +249,56 @@ static void dialled(struct weft_group *group, struct wf_coll_task *task, const s
         session->peer = completion->peer;
     if (session->state == WF_COLL_CLOSED) {
         if (session->peer)
-            part_from(group, session);
-        tidy(group, session);
+            part_from(hub, session);
+        tidy(hub, session);
     } else if (completion->status < 0) {
-        try_failed(group, session, completion->status, completion->text);
+        try_failed(hub, session, completion->status, completion->text);
     } else {
-        open_all(group, session);
+        open_all(hub, session);
     }
 }
 
-static void opened(struct weft_group *group, struct wf_coll_session *session, struct weft_connection **place,
+static void opened(struct wf_coll_hub *hub, struct wf_coll_session *session, struct weft_connection **place,
                    const struct weft_completion *completion)
 {
     session->under_way--;
     if (session->state == WF_COLL_CLOSED) {
-        tidy(group, session);
+        tidy(hub, session);
         return;
     }
     if (session->state != WF_COLL_OPENING) /* another one has failed */
         return;
     if (completion->status < 0) {
-        try_failed(group, session, completion->status, completion->text);
+        try_failed(hub, session, completion->status, completion->text);
         return;
     }
     *place = completion->connection;
     if (session->control && session->data && session->work)
-        wf_coll_knock(group, session);
+        wf_coll_knock(hub, session);
 }
 
-static void control_opened(struct weft_group *group, struct wf_coll_task *task,
-                           const struct weft_completion *completion)
+static void control_opened(struct wf_coll_hub *hub, struct wf_coll_task *task, const struct weft_completion *completion)
 {
     struct wf_coll_session *session =
         (struct wf_coll_session *)((char *)task - offsetof(struct wf_coll_session, control_opened));
-    opened(group, session, &session->control, completion);
+    opened(hub, session, &session->control, completion);
 }
 
-static void data_opened(struct weft_group *group, struct wf_coll_task *task, const struct weft_completion *completion)
+static void data_opened(struct wf_coll_hub *hub, struct wf_coll_task *task, const struct weft_completion *completion)
 {
     struct wf_coll_session *session =
         (struct wf_coll_session *)((char *)task - offsetof(struct wf_coll_session, data_opened));
-    opened(group, session, &session->data, completion);
+    opened(hub, session, &session->data, completion);
 }
 
-static void work_opened(struct weft_group *group, struct wf_coll_task *task, const struct weft_completion *completion)
+static void work_opened(struct wf_coll_hub *hub, struct wf_coll_task *task, const struct weft_completion *completion)
 {
     struct wf_coll_session *session =
         (struct wf_coll_session *)((char *)task - offsetof(struct wf_coll_session, work_opened));
-    opened(group, session, &session->work, completion);
+    opened(hub, session, &session->work, completion);
 }
 
-static struct wf_coll_session *add(struct weft_group *group, enum wf_coll_state state)
+static struct wf_coll_session *add(struct wf_coll_hub *hub, enum wf_coll_state state)
 {
     struct wf_coll_session *session = calloc(1, sizeof *session);
     if (!session)
@@ -310,14 +310,14 @@ static struct wf_coll_session *add(struct weft_group *group, enum wf_coll_state 
     session->closed.ended = closed;
     session->state = state;
     session->rank = -1;
-    session->next = group->sessions;
-    group->sessions = session;
+    session->next = hub->sessions;
+    hub->sessions = session;
     return session;
 }
 
-int wf_coll_dial(struct weft_group *group, uint32_t rank, int64_t deadline_ns, uint64_t expected_token, bool on_demand)
+int wf_coll_dial(struct wf_coll_hub *hub, uint32_t rank, int64_t deadline_ns, uint64_t expected_token, bool on_demand)
 {
-    struct wf_coll_session *session = add(group, WF_COLL_DIALLING);
+    struct wf_coll_session *session = add(hub, WF_COLL_DIALLING);
     if (!session)
         return -ENOMEM;
     session->rank = rank;
@@ -325,76 +325,75 @@ int wf_coll_dial(struct weft_group *group, uint32_t rank, int64_t deadline_ns, u
     session->on_demand = on_demand;
     session->deadline_ns = deadline_ns;
     session->expected_token = expected_token;
-    group->on_demand += on_demand;
-    group->members[rank].dial = session;
-    group->members[rank].failure = 0;
-    try_once(group, session);
+    hub->on_demand += on_demand;
+    hub->members[rank].dial = session;
+    hub->members[rank].failure = 0;
+    try_once(hub, session);
     return 0;
 }
 
 /* --- who has come --- */
 
-void wf_coll_came(struct weft_group *group, struct weft_peer *peer)
+void wf_coll_came(struct wf_coll_hub *hub, struct weft_peer *peer)
 {
-    struct wf_coll_session *session =
-        group->strangers < STRANGERS_MAX + group->size ? add(group, WF_COLL_STRANGER) : NULL;
+    struct wf_coll_session *session = hub->strangers < STRANGERS_MAX + hub->size ? add(hub, WF_COLL_STRANGER) : NULL;
     if (!session) {
-        struct weft_options options = {.queue = group->queue, .timeout_ms = GOODBYE_MS};
+        struct weft_options options = {.queue = hub->queue, .timeout_ms = GOODBYE_MS};
         struct weft_request *request;
         weft_peer_close_start(peer, &options, &request, NULL);
         return;
     }
-    group->strangers++;
+    hub->strangers++;
     session->peer = peer;
     session->deadline_ns = wf_coll_now_ns() + HELLO_NS;
 }
 
-static struct wf_coll_session *of_peer(struct weft_group *group, const struct weft_peer *peer)
+static struct wf_coll_session *of_peer(struct wf_coll_hub *hub, const struct weft_peer *peer)
 {
-    struct wf_coll_session *session = group->sessions;
+    struct wf_coll_session *session = hub->sessions;
     while (session && session->peer != peer)
         session = session->next;
     return session;
 }
 
-struct wf_coll_session *wf_coll_session_of(struct weft_group *group, const struct weft_connection *control)
+struct wf_coll_session *wf_coll_session_of(struct wf_coll_hub *hub, const struct weft_connection *control)
 {
-    struct wf_coll_session *session = group->sessions;
+    struct wf_coll_session *session = hub->sessions;
     while (session && session->control != control)
         session = session->next;
     return session;
 }
 
-void wf_coll_connected(struct weft_group *group, struct weft_peer *peer, struct weft_endpoint *endpoint,
+void wf_coll_connected(struct wf_coll_hub *hub, struct weft_peer *peer, struct weft_endpoint *endpoint,
                        struct weft_connection *connection)
 {
-    struct wf_coll_session *session = of_peer(group, peer);
-    struct weft_connection **place = !session                     ? NULL
-                                     : endpoint == group->control ? &session->control
-                                     : endpoint == group->data    ? &session->data
-                                     : endpoint == group->work    ? &session->work
-                                                                  : NULL;
+    struct wf_coll_session *session = of_peer(hub, peer);
+    struct weft_connection **place = !session                   ? NULL
+                                     : endpoint == hub->control ? &session->control
+                                     : endpoint == hub->data    ? &session->data
+                                     : endpoint == hub->work    ? &session->work
+                                                                : NULL;
     if (place && !*place && !session->dials) {
         *place = connection;
     } else if (place) { /* no member opens a second one */
-        wf_coll_session_close(group, session);
+        wf_coll_session_close(hub, session);
     }
 }
 
-void wf_coll_lost(struct weft_group *group, const struct weft_event *event)
+void wf_coll_lost(struct wf_coll_hub *hub, const struct weft_event *event)
 {
-    struct wf_coll_session *session = of_peer(group, event->peer);
+    struct wf_coll_session *session = of_peer(hub, event->peer);
     if (!session)
         return;
-    struct wf_coll_member *member = session->rank >= 0 ? &group->members[session->rank] : NULL;
+    struct wf_coll_member *member = session->rank >= 0 ? &hub->members[session->rank] : NULL;
     switch (session->state) {
     case WF_COLL_OPENING:
     case WF_COLL_KNOCKING:
-        try_failed(group, session, event->status, event->text);
+        try_failed(hub, session, event->status, event->text);
         return;
     case WF_COLL_OPEN:
         if (!member->left && !session->parting)
-            wf_coll_fail(group, event->status, "%s is lost: %s", member->name, event->text);
+            wf_coll_member_lost(hub, (uint32_t)session->rank, event->status, event->text);
         break;
     case WF_COLL_DIALLING:
     case WF_COLL_STRANGER:
@@ -403,37 +402,37 @@ void wf_coll_lost(struct weft_group *group, const struct weft_event *event)
     case WF_COLL_CLOSED:
         break;
     }
-    wf_coll_session_close(group, session);
+    wf_coll_session_close(hub, session);
 }
 
 /* --- time --- */
 
-static void tend(struct weft_group *group, struct wf_coll_session *session, int64_t now_ns)
+static void tend(struct wf_coll_hub *hub, struct wf_coll_session *session, int64_t now_ns)
 {
     bool stranger = session->state == WF_COLL_STRANGER;
     bool on_its_way = session->state <= WF_COLL_KNOCKING;
     if ((stranger || on_its_way) && now_ns >= session->deadline_ns) {
         if (on_its_way)
-            give_up(group, session);
+            give_up(hub, session);
         else
-            wf_coll_session_close(group, session);
+            wf_coll_session_close(hub, session);
     } else if (session->state == WF_COLL_DIALLING && !session->dialling && now_ns >= session->again_ns) {
-        try_once(group, session);
+        try_once(hub, session);
     }
 }
 
-void wf_coll_sessions_tend(struct weft_group *group, int64_t now_ns)
+void wf_coll_sessions_tend(struct wf_coll_hub *hub, int64_t now_ns)
 {
-    for (struct wf_coll_session *session = group->sessions, *next; session; session = next) {
-        next = session->next; /* nothing below ends another session but the group's failure, which closes none */
-        tend(group, session, now_ns);
+    for (struct wf_coll_session *session = hub->sessions, *next; session; session = next) {
+        next = session->next; /* nothing below ends another session but the failure of groups, which closes none */
+        tend(hub, session, now_ns);
     }
 }
 
-int64_t wf_coll_sessions_next_ns(const struct weft_group *group)
+int64_t wf_coll_sessions_next_ns(const struct wf_coll_hub *hub)
 {
     int64_t next_ns = WF_COLL_NEVER;
-    for (const struct wf_coll_session *session = group->sessions; session; session = session->next) {
+    for (const struct wf_coll_session *session = hub->sessions; session; session = session->next) {
         int64_t at_ns = WF_COLL_NEVER;
         if (session->state == WF_COLL_DIALLING && !session->dialling)
             at_ns = session->again_ns;
@@ -445,11 +444,11 @@ int64_t wf_coll_sessions_next_ns(const struct weft_group *group)
     return next_ns;
 }
 
-void wf_coll_sessions_free(struct weft_group *group)
+void wf_coll_sessions_free(struct wf_coll_hub *hub)
 {
-    while (group->sessions) {
-        struct wf_coll_session *session = group->sessions;
-        group->sessions = session->next;
+    while (hub->sessions) {
+        struct wf_coll_session *session = hub->sessions;
+        hub->sessions = session->next;
         free(session->hello);
         free(session);
     }

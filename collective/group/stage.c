@@ -9,10 +9,10 @@
 #include "collective/group/group.h"
 
 /* 1: memory of a GPU; 0: of the host; or why that is not known. */
-static int is_on_gpu(struct weft_group *group, const void *memory, uint64_t bytes, struct weft_error *err)
+static int is_on_gpu(struct wf_coll_hub *hub, const void *memory, uint64_t bytes, struct weft_error *err)
 {
     struct weft_registration *registration;
-    int result = weft_register_for(group->context, (void *)(uintptr_t)memory, bytes, 0, &registration, err);
+    int result = weft_register_for(hub->context, (void *)(uintptr_t)memory, bytes, 0, &registration, err);
     if (result < 0)
         return result;
     result = weft_registration_kind(registration) == WEFT_MEMORY_CUDA;
@@ -20,28 +20,28 @@ static int is_on_gpu(struct weft_group *group, const void *memory, uint64_t byte
     return result;
 }
 
-static int make(struct weft_group *group, struct wf_ask *ask, struct wf_coll_stage *stage, uint64_t in_bytes,
+static int make(struct wf_coll_hub *hub, struct wf_ask *ask, struct wf_coll_stage *stage, uint64_t in_bytes,
                 struct weft_error *err)
 {
     stage->in = malloc(in_bytes > 0 ? in_bytes : 1);
     stage->out = malloc(stage->bytes);
     if (!stage->in || !stage->out)
         return wf_coll_refuse(err, -ENOMEM, "no memory for copies of a collective in GPU memory");
-    int result = in_bytes > 0 ? weft_gpu_copy(group->context, stage->in, ask->in, in_bytes, err) : 0;
+    int result = in_bytes > 0 ? weft_gpu_copy(hub->context, stage->in, ask->in, in_bytes, err) : 0;
     ask->in = stage->in;
     ask->out = stage->out;
     return result;
 }
 
-int wf_coll_stage_create(struct weft_group *group, struct wf_ask *ask, uint64_t in_bytes, uint64_t out_bytes,
+int wf_coll_stage_create(struct wf_coll_hub *hub, struct wf_ask *ask, uint64_t in_bytes, uint64_t out_bytes,
                          struct wf_coll_stage **out, struct weft_error *err)
 {
     *out = NULL;
-    if (out_bytes == 0 || strcmp(weft_context_memory(group->context), "host") == 0)
+    if (out_bytes == 0 || strcmp(weft_context_memory(hub->context), "host") == 0)
         return 0;
-    int result = in_bytes > 0 ? is_on_gpu(group, ask->in, in_bytes, err) : 0;
+    int result = in_bytes > 0 ? is_on_gpu(hub, ask->in, in_bytes, err) : 0;
     if (result == 0)
-        result = is_on_gpu(group, ask->out, out_bytes, err);
+        result = is_on_gpu(hub, ask->out, out_bytes, err);
     if (result <= 0)
         return result;
     struct wf_coll_stage *stage = calloc(1, sizeof *stage);
@@ -49,7 +49,7 @@ int wf_coll_stage_create(struct weft_group *group, struct wf_ask *ask, uint64_t 
         return wf_coll_refuse(err, -ENOMEM, "no memory for a collective in GPU memory");
     stage->to = ask->out;
     stage->bytes = out_bytes;
-    result = make(group, ask, stage, in_bytes, err);
+    result = make(hub, ask, stage, in_bytes, err);
     if (result < 0)
         wf_coll_stage_destroy(stage);
     else
@@ -57,9 +57,9 @@ int wf_coll_stage_create(struct weft_group *group, struct wf_ask *ask, uint64_t 
     return result;
 }
 
-int wf_coll_stage_out(struct weft_group *group, const struct wf_coll_stage *stage, struct weft_error *err)
+int wf_coll_stage_out(struct wf_coll_hub *hub, const struct wf_coll_stage *stage, struct weft_error *err)
 {
-    return stage ? weft_gpu_copy(group->context, stage->to, stage->out, stage->bytes, err) : 0;
+    return stage ? weft_gpu_copy(hub->context, stage->to, stage->out, stage->bytes, err) : 0;
 }
 
 void wf_coll_stage_destroy(struct wf_coll_stage *stage)

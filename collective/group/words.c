@@ -31,33 +31,33 @@ struct note {
     char text[];
 };
 
-static void sent(struct weft_group *group, struct wf_coll_task *task, const struct weft_completion *completion)
+static void sent(struct wf_coll_hub *hub, struct wf_coll_task *task, const struct weft_completion *completion)
 {
     (void)completion;
-    group->notes--;
+    hub->notes--;
     free((struct note *)task);
 }
 
-void wf_coll_say_bytes(struct weft_group *group, struct wf_coll_session *session, enum wf_coll_kind kind,
+void wf_coll_say_bytes(struct wf_coll_hub *hub, struct wf_coll_session *session, enum wf_coll_kind kind,
                        const char *text, size_t length)
 {
     if (!session->control || session->state == WF_COLL_CLOSED)
         return;
     struct note *note = malloc(sizeof *note + length + 1);
     if (!note) {
-        wf_coll_fail(group, -ENOMEM, "no memory for a message to rank %lld", (long long)session->rank);
+        wf_coll_fail_all(hub, -ENOMEM, "no memory for a message to rank %lld", (long long)session->rank);
         return;
     }
     note->task.ended = sent;
     memcpy(note->text, text, length);
-    struct weft_options options = {.queue = group->queue, .user_data = &note->task};
+    struct weft_options options = {.queue = hub->queue, .user_data = &note->task};
     struct weft_request *request;
-    group->notes++;
+    hub->notes++;
     if (weft_send(session->control, note->text, length, kind, &options, &request) < 0)
-        sent(group, &note->task, NULL);
+        sent(hub, &note->task, NULL);
 }
 
-void wf_coll_say(struct weft_group *group, struct wf_coll_session *session, enum wf_coll_kind kind, const char *format,
+void wf_coll_say(struct wf_coll_hub *hub, struct wf_coll_session *session, enum wf_coll_kind kind, const char *format,
                  ...)
 {
     char text[WF_COLL_MESSAGE_BYTES];
@@ -65,5 +65,5 @@ void wf_coll_say(struct weft_group *group, struct wf_coll_session *session, enum
     va_start(arguments, format);
     int length = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    wf_coll_say_bytes(group, session, kind, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+    wf_coll_say_bytes(hub, session, kind, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
 }

@@ -13,13 +13,14 @@ enum wf_coll_kind {
     WF_COLL_NOTES,     /* who was refused; before the last TABLE */
     WF_COLL_UP,        /* "NUMBER": all below have entered this barrier */
     WF_COLL_DOWN,      /* "NUMBER KEY": all have */
-    WF_COLL_FAIL,      /* "CODE TEXT": the group has ended */
-    WF_COLL_LEAVE,     /* this member leaves */
+    WF_COLL_FAIL,      /* "GROUP CODE TEXT": it has ended. GROUP: its number at the receiver */
+    WF_COLL_LEAVE,     /* "GROUP NUMBER": this member leaves it, and has not done that operation; 0: it leaves all */
     WF_COLL_PART,      /* may this session end? */
     WF_COLL_MAY_PART,
     WF_COLL_MAY_NOT_PART,
-    WF_COLL_PRESENT, /* "NUMBER", to rank 0: this member waits in this barrier */
-    WF_COLL_HERE,    /* "NUMBER", from rank 0: so does rank 0 */
+    WF_COLL_PRESENT, /* "GROUP NUMBER", to rank 0: this member waits in this operation */
+    WF_COLL_HERE,    /* "GROUP NUMBER", from rank 0: so does rank 0 */
+    WF_COLL_GONE,    /* "MEMBER PROCESS HOST CODE TEXT": that member is lost */
 };
 
 struct wf_coll_hello_words {
@@ -36,9 +37,9 @@ int wf_coll_hello_write(const struct wf_coll_hello_words *words, char *text, siz
 bool wf_coll_hello_read(const char *text, struct wf_coll_hello_words *words);
 
 /* Sends it; a copy is kept until that is done. What fails shows when the session is lost. */
-void wf_coll_say(struct weft_group *group, struct wf_coll_session *session, enum wf_coll_kind kind, const char *format,
+void wf_coll_say(struct wf_coll_hub *hub, struct wf_coll_session *session, enum wf_coll_kind kind, const char *format,
                  ...) __attribute__((format(printf, 4, 5)));
-void wf_coll_say_bytes(struct weft_group *group, struct wf_coll_session *session, enum wf_coll_kind kind,
+void wf_coll_say_bytes(struct wf_coll_hub *hub, struct wf_coll_session *session, enum wf_coll_kind kind,
                        const char *text, size_t length);
 
 #endif

@@ -87,7 +87,7 @@ int wf_op_create(const struct wf_ask *ask, uint64_t number, struct wf_port *port
         return -ENOMEM;
     wf_plan_init(&op->plan, ask);
     op->port = port;
-    op->tag = number << 40;
+    op->tag = (number & 0xFFFF) << 32;
     int result = op->plan.lanes > 0 ? make_room(op) : 0;
     if (result < 0) {
         wf_op_destroy(op);
@@ -132,7 +132,7 @@ static bool send_ended(const struct lane *lane, int64_t step)
 static int post(struct wf_op *op, struct lane *lane, struct wf_transfer *transfer, const struct wf_step *step,
                 uint32_t number)
 {
-    uint64_t tag = op->tag | (lane->number & 0xFFFFFF) << 16 | (step->tag & 0xFFFF);
+    uint64_t tag = op->tag | (lane->number & 0xFFFF) << 16 | (step->tag & 0xFFFF);
     transfer->step = number;
     transfer->rank = transfer->receives ? step->from : step->to;
     transfer->bytes = transfer->receives ? step->land_bytes : step->send_bytes;
@@ -295,6 +295,11 @@ void wf_op_stop(struct wf_op *op)
             if (op->lane[i].send[j].busy)
                 op->port->cancel(op->port, &op->lane[i].send[j]);
     }
+}
+
+struct wf_port *wf_op_port(const struct wf_op *op)
+{
+    return op->port;
 }
 
 uint64_t wf_op_bytes(const struct wf_op *op)

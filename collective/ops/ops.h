@@ -18,9 +18,11 @@
 #define WF_OPS_SENDS_MAX 8 /* of a lane, under way at once */
 #define WF_OPS_NOBODY UINT32_MAX
 
+struct wf_coll_hub; /* the port's owner knows it */
+
 /* First in what a request's user_data points to: who takes its completion. */
 struct wf_coll_task {
-    void (*ended)(struct weft_group *group, struct wf_coll_task *task, const struct weft_completion *completion);
+    void (*ended)(struct wf_coll_hub *hub, struct wf_coll_task *task, const struct weft_completion *completion);
 };
 
 struct wf_op;
@@ -39,7 +41,8 @@ struct wf_transfer {
 /*
  * What moves the messages. A post returns 0: wf_op_transfer_ended() will be called for the transfer, later; -EAGAIN:
  * nothing was posted, and wf_op_advance() is to be called again; another negative errno: the port knows why, and
- * nothing was posted. Messages of one tag between two members are one: every tag is used once in an operation.
+ * nothing was posted. Messages of one tag between two members are one: every tag is used once in an operation. The
+ * upper 16 bits of a tag are the port's own: 0 here.
  */
 struct wf_port {
     int (*send)(struct wf_port *port, struct wf_transfer *transfer, const void *bytes, uint64_t tag);
@@ -58,7 +61,7 @@ struct wf_ask {
     void *out;
 };
 
-/* `number`: of the operation, the same at every member; its low 24 bits are in every tag. -ENOMEM. */
+/* `number`: of the operation, the same at every member; its low 16 bits are in every tag. -ENOMEM. */
 int wf_op_create(const struct wf_ask *ask, uint64_t number, struct wf_port *port, struct wf_op **out);
 /* Not while a transfer is under way. NULL is allowed. */
 void wf_op_destroy(struct wf_op *op);
@@ -74,6 +77,7 @@ void wf_op_stop(struct wf_op *op);
 bool wf_op_idle(const struct wf_op *op); /* no transfer is under way */
 /* `status`: as the completion's. An error stops that transfer's lane: the port's owner ends the operation. */
 void wf_op_transfer_ended(struct wf_transfer *transfer, int status);
+struct wf_port *wf_op_port(const struct wf_op *op);
 /* Of `out`. */
 uint64_t wf_op_bytes(const struct wf_op *op);
 const char *wf_op_name(const struct wf_op *op); /* "all-reduce" */

@@ -52,6 +52,7 @@ static int run(int in, int out, void *arg)
     snprintf(shared->text[process->slot], WEFT_TEXT_BYTES, "%s", err.text);
     weft_group_destroy(group);
     loop_context_end(context);
+    weft_group_destroy(process->kept);
     return __lsan_do_recoverable_leak_check ? __lsan_do_recoverable_leak_check() : 0;
 }
 

@@ -38,6 +38,7 @@ struct group_process {
     struct weft_context *context; /* in the process */
     uint64_t number, value;       /* for the body */
     uint32_t sessions;
+    struct weft_group *kept; /* of a split, destroyed when all else is; NULL: none */
 };
 
 struct group_world {
