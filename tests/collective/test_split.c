@@ -331,9 +331,11 @@ static int leave(struct group_process *process, struct weft_group *group, struct
     struct weft_group *row = split(group, (int)(process->rank / ROW), 0, err);
     float one = 1, sum = 0;
     int result = compute(row, err);
+    if (result == 0) /* who is told that the group has failed stops, also in an operation before the one that failed */
+        result = group_pass(process, group, GROUP_MS, err);
     if (process->rank % ROW == 1)
         weft_group_destroy(row);
-    else
+    else if (result == 0)
         ended(weft_group_all_reduce(row, &one, &sum, 1, WEFT_FLOAT32, WEFT_SUM, NEVER_COMES, err), err, -ESHUTDOWN,
               "rank 1 (", "has left the group");
     if (result == 0)
