@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIZE = 5, TIMEOUT_S = 3, WAIT_MS = 3600 * LOOP_SLOWER, ELEMENTS = 200003 };
+enum { SIZE = 5, TIMEOUT_S = 3, WAIT_MS = LOOP_SANITIZED ? 7500 : 3600, ELEMENTS = 200003 };
 
 #define SETTINGS "timeout=3"
 
