@@ -48,9 +48,9 @@ struct weft_group_options {
  * is under the key.
  *
  * The context belongs to the group: it takes the context's events (weft_event_poll()), peers that are no members are
- * closed, and endpoints 0xFFFFFF00 and up are its own. A context has one such group at a time, and any
- * number that weft_group_split() makes of it. Settings to look at: `peers`
- * (at rank 0, at least size - 1), `timeout` (after which a silent member is lost).
+ * closed, and endpoints 0xFFFFFF00 and up are its own. A context has one such group at a time, and any number that
+ * weft_group_split() makes of it. Settings to look at: `peers` (at rank 0, at least size - 1), `timeout` (after which a
+ * silent member is lost).
  *
  * The group waits as long as the least patient member does. `options` NULL: all zero. Errors, of which `err` says who
  * and why: -EINVAL an option or a variable is wrong, or who this is or where they meet is not known (`err` says what to

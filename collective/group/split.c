@@ -216,10 +216,12 @@ int weft_group_split(struct weft_group *parent, int color, int key, int timeout_
 void wf_coll_judge_left(struct weft_group *group)
 {
     uint64_t last = 0;
+    if (!group->some_left || !group->formed)
+        return;
     for (const struct wf_coll_operation *at = group->hub->operations; at; at = at->next)
         if (at->group == group && !at->ended)
             last = at->order;
-    for (uint32_t rank = 0; group->some_left && group->formed && rank < group->size; rank++)
+    for (uint32_t rank = 0; rank < group->size; rank++)
         if (group->places[rank].left && group->places[rank].left_at <= last)
             wf_coll_fail(group, -ESHUTDOWN, "%s has left the group", group->places[rank].name);
 }
