@@ -59,6 +59,7 @@ static const struct contract_case cases[] = {
     {"wakes before poll", wakes_before_poll, true},
     {"wakes from a thread", wakes_from_a_thread, true},
     {"tells of work while it rests", tells_of_work_while_it_rests, true},
+    {"gathers while it sleeps", gathers_while_it_sleeps, true},
     {"tells of a wake from a thread", tells_of_a_wake_from_a_thread, true},
     {"does not wait with work at hand", does_not_wait_with_work_at_hand, true},
     {"keeps to its timeout", keeps_to_its_timeout, true},

@@ -51,6 +51,7 @@ void gives_back_what_it_never_had(const struct implementation *of);
 void wakes_before_poll(const struct implementation *of);
 void wakes_from_a_thread(const struct implementation *of);
 void tells_of_work_while_it_rests(const struct implementation *of);
+void gathers_while_it_sleeps(const struct implementation *of);
 void tells_of_a_wake_from_a_thread(const struct implementation *of);
 void does_not_wait_with_work_at_hand(const struct implementation *of);
 void keeps_to_its_timeout(const struct implementation *of);

@@ -162,6 +162,77 @@ void tells_of_work_while_it_rests(const struct implementation *of)
     world_close(&world);
 }
 
+/* --- bytes that gather --- */
+
+enum { GATHERED = 1000, FEW = 10 };
+
+static void post_gathering(struct world *world, struct task *receive, int fd, char *got)
+{
+    task_buffer(receive, got, GATHERED);
+    receive->op.gather = GATHERED;
+    task_post(world, 0, receive, WF_OP_RECV, fd);
+    world_idle(world);
+    assert_int_equal(world->ops->rest(world->engines[0], false), 0);
+}
+
+static void send_some(struct world *world, int fd, size_t bytes)
+{
+    static char zeros[GATHERED];
+    struct task send = {0};
+    assert_int_equal(task_run(world, &send, WF_OP_SEND, fd, zeros, bytes), bytes);
+}
+
+/* What the posted receive and those after it bring. */
+static size_t receive_rest(struct world *world, struct task *receive, int fd, char *got, size_t want)
+{
+    size_t total = (size_t)world_await(world, receive);
+    receive->op.gather = 0;
+    while (total < want)
+        total += (size_t)task_run(world, receive, WF_OP_RECV, fd, got, want - total);
+    return total;
+}
+
+/* Whoever sleeps is not woken by a few bytes, but by enough, or by the end of the stream; a later receive that wants any
+ * byte gets those that are there. */
+void gathers_while_it_sleeps(const struct implementation *of)
+{
+    struct world world;
+    open_with_descriptor(&world, of);
+    struct pair pair = pair_open(&world, 0);
+    struct task receive = {0};
+    char got[GATHERED];
+    for (int i = 0; i < 20; i++) {
+        post_gathering(&world, &receive, pair.server, got);
+        send_some(&world, pair.client, FEW);
+        if (world.ops == &wf_engine_epoll) { /* others may bring them */
+            assert_int_equal(world.ops->rest(world.engines[0], false), 0);
+            assert_false(is_readable(&world, 0));
+            assert_int_equal(receive.returned, 0);
+        }
+        send_some(&world, pair.client, GATHERED - FEW);
+        assert_int_equal(receive_rest(&world, &receive, pair.server, got, GATHERED), GATHERED);
+
+        post_gathering(&world, &receive, pair.server, got);
+        send_some(&world, pair.client, FEW);
+        world.ops->cancel(world.engines[0], &receive.op);
+        int64_t n = world_await(&world, &receive);
+        if (n == -ECANCELED) {
+            receive.op.gather = 0;
+            n = task_run(&world, &receive, WF_OP_RECV, pair.server, got, FEW);
+        }
+        while (n < FEW)
+            n += task_run(&world, &receive, WF_OP_RECV, pair.server, got, (size_t)(FEW - n));
+        assert_int_equal(n, FEW);
+    }
+    post_gathering(&world, &receive, pair.server, got);
+    send_some(&world, pair.client, FEW);
+    world.ops->shutdown(world.host, pair.client);
+    assert_int_equal(receive_rest(&world, &receive, pair.server, got, FEW), FEW);
+    assert_int_equal(task_run(&world, &receive, WF_OP_RECV, pair.server, got, FEW), 0);
+    pair_close(&world, &pair);
+    world_close(&world);
+}
+
 void tells_of_a_wake_from_a_thread(const struct implementation *of)
 {
     struct world world;

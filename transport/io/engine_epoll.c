@@ -150,12 +150,36 @@ static enum wf_outcome try_accept(struct wf_fd_slot *slot, struct wf_op *op)
     return outcome;
 }
 
+/* --- bytes that gather --- */
+
+/* A RECV begins to wait. The mark is set by the thread that goes to sleep, not before: one that looks again and again
+ * reads what there is while it is in the cache. */
+static void note_gathering(struct wf_epoll_engine *engine, struct wf_fd_slot *slot, const struct wf_op *op)
+{
+    if (slot->low_water > 1 && slot->low_water > op->gather)
+        wf_interest_low_water(&engine->interest, op->fd, 1);
+    if (op->gather > 1 && engine->gathering_count < WF_EPOLL_BATCH)
+        engine->gathering[engine->gathering_count++] = op->fd;
+}
+
+static void let_gather(struct wf_epoll_engine *engine)
+{
+    for (int i = 0; i < engine->gathering_count; i++) {
+        struct wf_fd_slot *slot = wf_interest_of(&engine->interest, engine->gathering[i]);
+        if (slot && slot->reader && slot->reader->gather > 1 && !slot->can_read)
+            wf_interest_low_water(&engine->interest, engine->gathering[i], slot->reader->gather);
+    }
+    engine->gathering_count = 0;
+}
+
 /* --- where an operation is --- */
 
 /* Leaves the operation to the next edge, which comes at once if the direction is ready by now. What is hot and muted is
  * read without one. */
 static void arm(struct wf_epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
+    if (op->kind == WF_OP_RECV)
+        note_gathering(engine, slot, op);
     if (!wf_op_reads(op) || !slot->muted || !wf_hot_find(&engine->hot, op->fd))
         add_interest(engine, slot, op);
 }
@@ -350,8 +374,10 @@ static void run_round(struct wf_epoll_engine *engine)
 /* Asks the kernel for events. Of muted descriptors it knows none: they are read, or before sleep muted no more. */
 static void look_for_events(struct wf_epoll_engine *engine, int64_t timeout_ns)
 {
-    if (timeout_ns != 0)
+    if (timeout_ns != 0) {
         unmute_all(engine);
+        let_gather(engine);
+    }
     for (int i = 0; i < WF_HOT_COUNT; i++) {
         struct wf_fd_slot *slot = wf_interest_of(&engine->interest, engine->hot.entries[i].fd);
         if (slot && slot->muted)
@@ -393,6 +419,7 @@ static int epoll_rest(struct wf_engine *engine_base, bool tell)
 {
     struct wf_epoll_engine *engine = wf_epoll_self(engine_base);
     unmute_all(engine);
+    let_gather(engine);
     engine->hot_tries = engine->again ? HOT_TRIES - 1 : HOT_TRIES; /* what ends the rest is an event */
     bool rung = !wf_doorbell_may_sleep(&engine->bell);
     if (!rung && wf_list_empty(&engine->finished) && wf_list_empty(&engine->runnable))

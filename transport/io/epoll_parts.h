@@ -29,6 +29,8 @@ struct wf_epoll_engine {
     struct wf_hot_set hot;
     int hot_tries; /* polls since the last one that asked for events */
     bool again;    /* the last bytes came on the descriptor of the bytes before */
+    int gathering[WF_EPOLL_BATCH]; /* descriptors whose RECV began to wait since the last sleep, and may gather bytes */
+    int gathering_count;
     struct wf_list runnable, finished;
     struct wf_link round_end; /* in `runnable`: behind it are those of the next round */
     struct epoll_event events[WF_EPOLL_BATCH];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 void wf_interest_init(struct wf_interest *set, int epoll_fd)
 {
@@ -62,6 +63,8 @@ void wf_interest_detach(struct wf_interest *set, int fd)
     assert(!slot->reader && !slot->writer && "no operation is posted");
     if (!slot->muted)
         (void)tell_kernel(set, EPOLL_CTL_DEL, fd, 0);
+    if (slot->low_water > 1) /* nobody would know of it */
+        wf_interest_low_water(set, fd, 1);
     *slot = (struct wf_fd_slot){0};
     set->attached -= 1;
 }
@@ -77,6 +80,14 @@ int wf_interest_add(struct wf_interest *set, int fd, uint32_t events)
     slot->interest |= events;
     slot->muted = false;
     return 0;
+}
+
+void wf_interest_low_water(struct wf_interest *set, int fd, uint32_t bytes)
+{
+    struct wf_fd_slot *slot = wf_interest_of(set, fd);
+    int value = (int)bytes;
+    if (slot->low_water != bytes && setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof value) == 0)
+        slot->low_water = bytes;
 }
 
 void wf_interest_mute(struct wf_interest *set, int fd)

@@ -23,6 +23,7 @@ struct wf_fd_slot {
     bool muted;               /* not in the epoll set: the kernel reports no events of it */
     bool can_read, can_write; /* a call may move bytes */
     bool ended;               /* the stream's end or error is queued: its edge is gone, keep reading up to it */
+    uint32_t low_water;       /* the descriptor's SO_RCVLOWAT, where it was set: fewer bytes make no edge */
 };
 
 /* Owner: the thread that drives the engine. */
@@ -51,6 +52,10 @@ void wf_interest_detach(struct wf_interest *set, int fd);
 /* Adds `events` (EPOLL bits) to the registration of `fd`, and ends muting. An event that is true already is reported at
  * once. 0 or -errno. */
 int wf_interest_add(struct wf_interest *set, int fd, uint32_t events);
+
+/* Fewer bytes than this make no edge from now on (SO_RCVLOWAT); if they are there already, an edge comes at once. Where the
+ * kernel refuses it, each byte goes on making one. */
+void wf_interest_low_water(struct wf_interest *set, int fd, uint32_t bytes);
 
 /* Takes `fd` out of the epoll set. Keeps `interest`, so that wf_interest_add() can register `fd` again. */
 void wf_interest_mute(struct wf_interest *set, int fd);

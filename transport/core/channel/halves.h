@@ -105,7 +105,8 @@ struct wf_rx {
     uint32_t left;   /* payload bytes still to come */
     uint32_t sum;    /* CRC of the others, where the frame has one and is claimed */
     bool in_frame;   /* `frame` is a DATA frame whose payload is not complete */
-    int64_t came_ns; /* of the last receive */
+    int64_t came_ns; /* of the last receive, */
+    int64_t gap_ns;  /* and how long after the one before */
     int64_t head_ns; /* when the header of `frame` was parsed; 0: the frame is not traced */
     /* Receives that are posted before that are urgent: of an express channel, for a small message came not long ago. */
     int64_t urgent_until_ns;

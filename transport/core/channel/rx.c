@@ -17,6 +17,11 @@
  * Acknowledgements and grants of large messages make none urgent: an engine cuts its large calls for urgent ones. */
 #define URGENT_NS (1 * WF_NS_PER_MS)
 
+/* What a thread sleeps for, while a payload comes slowly. */
+#define GATHER_NS (500 * WF_NS_PER_US)
+#define GATHER_LEAST (4u * 1024)
+#define GATHER_MOST (64u * 1024)
+
 /* Where the next bytes of the payload go: the inbound message's places, or the sink. Returns the number of pieces. */
 static int payload_places(struct wf_channel *channel, uint64_t *covered)
 {
@@ -73,6 +78,18 @@ static int keep_places(struct wf_channel *channel, int count, uint64_t *covered)
 
 static void received(struct wf_task *task);
 
+/* How many bytes of the payload a sleeping thread waits for: what comes in GATHER_NS, as far as the last receive tells. Each
+ * receive takes calls and locks, whether it brings a segment or a hundred. */
+static uint32_t gathered(const struct wf_rx *rx)
+{
+    uint64_t bytes = (uint64_t)rx->skip + rx->left;
+    if (bytes < GATHER_LEAST || rx->op.result <= 0)
+        return 0;
+    uint64_t soon = (uint64_t)rx->op.result * GATHER_NS / (uint64_t)(rx->gap_ns > 0 ? rx->gap_ns : 1);
+    bytes = bytes < soon ? bytes : soon;
+    return bytes < GATHER_LEAST ? 0 : bytes < GATHER_MOST ? (uint32_t)bytes : GATHER_MOST;
+}
+
 /* Builds the next receive: the rest of the payload, then the read-ahead. Session lock held. */
 static void prepare(struct wf_channel *channel)
 {
@@ -81,6 +98,7 @@ static void prepare(struct wf_channel *channel)
     uint64_t covered = 0;
     rx->op.kind = WF_OP_RECV;
     rx->op.control = NULL;
+    rx->op.gather = channel->payload ? 0 : gathered(rx);
     rx->task.ended = received;
     rx->op.context = &rx->task;
     rx->op.kept = &channel->kept;
@@ -417,7 +435,9 @@ static void received(struct wf_task *task)
     int64_t result = channel->rx.op.result;
     sum_received(&channel->rx);
     wf_guard_lock(lines->guard);
+    int64_t before_ns = channel->rx.came_ns;
     channel->rx.came_ns = wf_world_now(lines->guard->world);
+    channel->rx.gap_ns = channel->rx.came_ns - before_ns;
     wf_guard_batch(lines->guard, channel->rx.came_ns);
     if (result > 0) {
         atomic_store_explicit(&lines->heard_ns, channel->rx.came_ns, memory_order_relaxed);
