@@ -46,7 +46,7 @@ static int tear_down(void **state)
 static void insert(int index, uint64_t key)
 {
     entries[index].key = key;
-    wf_table_insert(&table, &entries[index].link);
+    wf_table_insert(&table, key, &entries[index].link);
 }
 
 /* The entries of the key, in their order; returns how many, and how many others were looked at. */

@@ -56,12 +56,8 @@ static void grow(struct wf_table *table)
     table->size = size;
 }
 
-void wf_table_insert(struct wf_table *table, struct wf_link *link)
+void wf_table_review(struct wf_table *table)
 {
-    wf_list_push_back(wf_table_list(table, table->hash(link)), link);
-    table->inserts -= 1;
-    if (table->inserts > 0)
-        return;
     if (count_entries(table) > table->size)
         grow(table);
     table->inserts = table->size; /* so the look costs each insert no more than a list or two */

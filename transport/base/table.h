@@ -33,7 +33,15 @@ static inline struct wf_list *wf_table_list(const struct wf_table *table, uint64
     return &table->lists[hash & (table->size - 1)];
 }
 
-/* Adds an entry behind those of its key. */
-void wf_table_insert(struct wf_table *table, struct wf_link *link);
+/* Grows the table if it has more entries than lists. */
+void wf_table_review(struct wf_table *table);
+
+/* Adds an entry behind those of its key; `hash` is that of its key. */
+static inline void wf_table_insert(struct wf_table *table, uint64_t hash, struct wf_link *link)
+{
+    wf_list_push_back(wf_table_list(table, hash), link);
+    if (--table->inserts == 0)
+        wf_table_review(table);
+}
 
 #endif

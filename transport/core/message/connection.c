@@ -93,7 +93,7 @@ struct weft_connection *wf_connection_create(struct wf_desk *desk, uint32_t numb
     connection->next_number = connection->next_match = 1;
     take_introductions(connection);
     connection->limit_sent = connection->introductions;
-    wf_table_insert(&desk->connections, &connection->hash_link);
+    wf_table_insert(&desk->connections, wf_hash(0, number), &connection->hash_link);
     desk->connection_count += 1;
     return connection;
 }

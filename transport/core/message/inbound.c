@@ -51,7 +51,7 @@ static void enter(struct wf_inbound *inbound, uint64_t number)
 {
     struct wf_desk *desk = inbound->connection->desk;
     inbound->number = number;
-    wf_table_insert(&desk->inbounds, &inbound->hash_link);
+    wf_table_insert(&desk->inbounds, wf_hash(inbound->connection->number, number), &inbound->hash_link);
 }
 
 /* Frees the object itself. */

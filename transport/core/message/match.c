@@ -200,7 +200,7 @@ void wf_match_receive(struct weft_request *request)
     else if (mask_of(request) != WF_MASK_EXACT)
         wf_list_push_back(&connection->posted_masked, &request->match_link);
     else
-        wf_table_insert(&connection->desk->posted, &request->match_link);
+        wf_table_insert(&connection->desk->posted, wf_hash(connection->number, request->tag), &request->match_link);
 }
 
 /* If the connection has both a notification and a receive for one, wf_match_notes() will match them. */
@@ -223,7 +223,7 @@ static void keep_unexpected(struct wf_inbound *inbound)
         return;
     }
     wf_list_push_back(&connection->unexpected, &inbound->order_link);
-    wf_table_insert(&connection->desk->unexpected, &inbound->tag_link);
+    wf_table_insert(&connection->desk->unexpected, wf_hash(connection->number, inbound->tag), &inbound->tag_link);
 }
 
 /* The receive for a notification. NULL: its operation has not ended, other notifications are due first, or no receive

@@ -208,8 +208,9 @@ struct wf_outbound *wf_outbound_find(struct weft_connection *connection, uint64_
 
 static void make_known(struct wf_outbound *outbound)
 {
+    const struct weft_connection *connection = outbound->connection;
     outbound->introduced = true;
-    wf_table_insert(&outbound->connection->desk->outbounds, &outbound->hash_link);
+    wf_table_insert(&connection->desk->outbounds, wf_hash(connection->number, outbound->number), &outbound->hash_link);
 }
 
 void wf_outbound_introduce(struct wf_outbound *outbound)
