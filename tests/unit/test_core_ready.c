@@ -80,11 +80,10 @@ static void send_express(struct weft_connection *connection, struct wf_frame *fr
 {
     struct wf_outbound *head = wf_outbound_first_of(&connection->pending);
     assert_non_null(head);
-    if (!wf_ready_bare(head, frame)) {
-        wf_outbound_introduce(head);
-        wf_ready_spend(head, head->total);
-        wf_ready_take(head, head->total, frame);
-    }
+    if (wf_ready_whole(head))
+        wf_ready_go_whole(head, frame);
+    else
+        wf_ready_bare(head, frame);
     wf_link_remove(&connection->express_link);
     wf_connection_ready(connection);
 }

@@ -164,10 +164,8 @@ int wf_connection_take_closed(struct wf_desk *desk, const struct wf_frame *frame
     return 0;
 }
 
-void wf_connection_check(struct weft_connection *connection)
+void wf_connection_step(struct weft_connection *connection)
 {
-    if (connection->pins > 0)
-        return;
     if (connection->outbounds == 0) {
         if (connection->state == WF_CONNECTION_CLOSING && connection->known && !connection->close_sent &&
             !connection->close_due) {

@@ -20,7 +20,14 @@ void wf_connection_abort_and_close(struct weft_connection *connection);
 void wf_connection_start_close(struct weft_connection *connection);
 
 /* Takes the next step of closing: CLOSE or CLOSED becomes due, or the object ends. `connection` may be gone then. */
-void wf_connection_check(struct weft_connection *connection);
+void wf_connection_step(struct weft_connection *connection);
+
+/* The same, if nobody uses the connection and either side closes it. */
+static inline void wf_connection_check(struct weft_connection *connection)
+{
+    if (connection->pins == 0 && (connection->state == WF_CONNECTION_CLOSING || connection->close_seen))
+        wf_connection_step(connection);
+}
 
 /* Both sides have closed: remembers its number as closed, and frees it. */
 void wf_connection_over(struct weft_connection *connection);

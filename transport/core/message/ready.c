@@ -13,7 +13,7 @@
 #define BURST_BESIDE (64u * 1024) /* the most that goes unsolicited while bulk channels have something to do */
 
 /* Bytes that may go before the peer has matched the message. A write needs no match. */
-uint64_t wf_ready_burst(const struct wf_outbound *outbound)
+static inline uint64_t burst_of(const struct wf_outbound *outbound)
 {
     const struct wf_terms *terms = outbound->connection->desk->terms;
     if (outbound->kind == WF_OUTBOUND_WRITE || wf_outbound_is_small(outbound))
@@ -23,10 +23,15 @@ uint64_t wf_ready_burst(const struct wf_outbound *outbound)
     return wf_burst_bytes(outbound->total, terms->eager, terms->first_burst);
 }
 
+uint64_t wf_ready_burst(const struct wf_outbound *outbound)
+{
+    return burst_of(outbound);
+}
+
 /* The credit for the peer's pool that the burst costs: 0 for a write, which does not use the pool. */
 static uint64_t charge_of(const struct wf_outbound *outbound)
 {
-    return outbound->kind == WF_OUTBOUND_WRITE ? 0 : wf_burst_charge(wf_ready_burst(outbound));
+    return outbound->kind == WF_OUTBOUND_WRITE ? 0 : wf_burst_charge(burst_of(outbound));
 }
 
 static uint64_t credit_left(const struct wf_desk *desk)
@@ -51,7 +56,7 @@ static bool bulk_is_quiet(const struct wf_desk *desk, unsigned traffic)
 static bool may_burst(const struct wf_outbound *outbound)
 {
     const struct wf_desk *desk = outbound->connection->desk;
-    uint64_t burst = wf_ready_burst(outbound);
+    uint64_t burst = burst_of(outbound);
     if (burst <= BURST_BESIDE)
         return burst > 0 && has_credit(outbound);
     return charge_of(outbound) <= credit_left(desk) / 2 && bulk_is_quiet(desk, outbound->connection->traffic);
@@ -64,12 +69,6 @@ static bool may_number(const struct wf_outbound *outbound)
     bool open = connection->state == WF_CONNECTION_OPEN || connection->state == WF_CONNECTION_CLOSING;
     uint64_t last = connection->next_number + (outbound->note && !outbound->note->late ? 1 : 0);
     return open && (outbound->number != 0 || last <= connection->introduced_limit);
-}
-
-static bool may_introduce(const struct weft_connection *connection)
-{
-    const struct wf_outbound *head = wf_outbound_first_of(&connection->pending);
-    return head && may_number(head) && !wf_stage_out_soon(head);
 }
 
 /* A large message at the head of the line whose first bytes may go unsolicited. */
@@ -106,21 +105,28 @@ struct wf_outbound *wf_ready_candidate(const struct weft_connection *connection)
     return write ? write : head;
 }
 
-static void set_member(struct wf_list *ring, struct wf_link *link, bool member)
+static bool has_ready_write(const struct weft_connection *connection)
 {
-    if (member && !wf_link_in_list(link))
-        wf_list_push_back(ring, link);
-    else if (!member)
-        wf_link_remove(link);
+    const struct wf_outbound *write = wf_list_empty(&connection->writes) ? NULL : ready_write(connection);
+    return write && may_number(write);
 }
 
 void wf_connection_ready(struct weft_connection *connection)
 {
     struct wf_desk *desk = connection->desk;
-    bool bulk = !wf_list_empty(&connection->sending) || wf_ready_candidate(connection);
-    bool express = may_introduce(connection) && (!wf_ready_head(connection) || connection->small_pending > 0);
-    wf_desk_set_ready(desk, connection, bulk);
-    set_member(&desk->express_ready[connection->traffic], &connection->express_link, express);
+    const struct wf_outbound *head = wf_outbound_first_of(&connection->pending);
+    bool numbered = head && may_number(head);
+    bool large = numbered && !wf_outbound_is_express(head) && may_burst(head); /* as wf_ready_head() */
+    bool bulk = large || !wf_list_empty(&connection->sending) || has_ready_write(connection);
+    bool express = numbered && (!large || connection->small_pending > 0) && !(head->device && wf_stage_out_soon(head));
+    if (bulk != wf_link_in_list(&connection->ready_link))
+        wf_desk_set_ready(desk, connection, bulk);
+    if (express == wf_link_in_list(&connection->express_link))
+        return;
+    if (express)
+        wf_list_push_back(&desk->express_ready[connection->traffic], &connection->express_link);
+    else
+        wf_link_remove(&connection->express_link);
 }
 
 /* Hands [next, next + length) to a channel. */
@@ -161,11 +167,20 @@ bool wf_ready_whole(const struct wf_outbound *outbound)
            (!outbound->device || outbound->staged == outbound->total) && has_credit(outbound);
 }
 
-/* Fills the frame without payload that introduces the head of the line. False: the message goes with its payload. */
-bool wf_ready_bare(struct wf_outbound *outbound, struct wf_frame *frame)
+void wf_ready_go_whole(struct wf_outbound *outbound, struct wf_frame *frame)
 {
-    if (wf_ready_whole(outbound))
-        return false;
+    wf_outbound_introduce(outbound);
+    outbound->charge = charge_of(outbound);
+    outbound->connection->desk->unsolicited_spent += outbound->charge;
+    outbound->burst = outbound->sendable = outbound->next = outbound->total;
+    wf_outbound_frame(outbound, WF_DATA, frame);
+    frame->length = (uint32_t)outbound->total;
+    wf_outbound_count(outbound, 1);
+    outbound->in_engine += 1;
+}
+
+void wf_ready_bare(struct wf_outbound *outbound, struct wf_frame *frame)
+{
     if (outbound->refused) { /* the peer knows a number or a list of it: REFUSE takes that back */
         wf_outbound_introduce(outbound);
         wf_outbound_refuse_frame(outbound, frame);
@@ -177,16 +192,13 @@ bool wf_ready_bare(struct wf_outbound *outbound, struct wf_frame *frame)
         wf_outbound_introduce(outbound);
         wf_outbound_frame(outbound, WF_OFFER, frame);
     }
-    return true;
 }
 
 bool wf_ready_pull_small(struct wf_outbound *outbound, struct wf_frame *frame)
 {
     if (!wf_list_empty(&outbound->connection->pending) || !may_number(outbound) || !has_credit(outbound))
         return false;
-    wf_outbound_introduce(outbound);
-    wf_ready_spend(outbound, outbound->total);
-    wf_ready_take(outbound, outbound->total, frame);
+    wf_ready_go_whole(outbound, frame);
     return true;
 }
 

@@ -35,8 +35,9 @@ bool wf_ready_whole(const struct wf_outbound *outbound);
 struct wf_outbound *wf_ready_take(struct wf_outbound *outbound, uint64_t length, struct wf_frame *frame);
 /* The burst goes now: spends its credit. */
 void wf_ready_spend(struct wf_outbound *outbound, uint64_t burst);
-/* Fills the frame without payload that introduces the head of the line. False: the message goes with its payload. */
-bool wf_ready_bare(struct wf_outbound *outbound, struct wf_frame *frame);
+/* Introduces the head of the line: with all its payload, which wf_ready_whole() allows, or by a frame without. */
+void wf_ready_go_whole(struct wf_outbound *outbound, struct wf_frame *frame);
+void wf_ready_bare(struct wf_outbound *outbound, struct wf_frame *frame);
 
 /* Takes the whole of a copied message that is in no queue and gets no `order`: no other message of its connection
  * waits, and the peer's limits allow it. False: it must be queued; nothing has changed. */

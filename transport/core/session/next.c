@@ -153,20 +153,20 @@ static struct wf_outbound *express_of_class(struct wf_channel *channel, unsigned
         struct wf_outbound *outbound = wf_outbound_first_of(&connection->pending);
         if (wf_link_in_list(&connection->ready_link) && bulk_takes(channel, connection))
             continue; /* the message goes at once on a bulk channel: no OFFER is needed */
-        if (!wf_channel_open(channel, wf_ready_whole(outbound) ? outbound->total : 0))
+        bool whole = wf_ready_whole(outbound);
+        if (!wf_channel_open(channel, whole ? outbound->total : 0))
             return NULL;
+        *bare = !whole;
         connection->pins += 1;
-        *bare = wf_ready_bare(outbound, frame);
-        if (!*bare) {
-            wf_outbound_introduce(outbound);
-            wf_ready_spend(outbound, outbound->total);
-            wf_ready_take(outbound, outbound->total, frame);
-        }
+        if (whole)
+            wf_ready_go_whole(outbound, frame);
+        else
+            wf_ready_bare(outbound, frame);
         wf_link_remove(&connection->express_link); /* wf_connection_ready puts it last in the ring if it has more */
         wf_connection_ready(connection);
         connection->pins -= 1;
         wf_connection_check(connection);
-        return *bare ? NULL : outbound;
+        return whole ? outbound : NULL;
     }
     return NULL;
 }
