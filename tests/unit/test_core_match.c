@@ -512,17 +512,83 @@ static void test_is_here(void **state)
     assert_got(request, TAG, SMALL);
 }
 
-/* The copy from the pool is made without the lock: a session that ends meanwhile waits for it, and what it ends has
- * another time than the batch that came before. */
-static void test_the_copy_from_the_pool(void **state)
+/* What is copied from the pool in a moment needs no holder, as the lock is not released. */
+static void test_the_short_copy_from_the_pool(void **state)
 {
     struct scene *scene = *state;
     struct weft_connection *connection = scene_connect(scene, CONNECTION, REQUESTS);
     deliver(connection, 1, TAG, SMALL);
+    deliver(connection, 2, TAG, WF_BLOCK_BYTES);
+    deliver(connection, 3, TAG, 0);
+    wf_guard_enter(&scene->guard, WF_SESSION_FAILED);
+    for (int i = 0; i < 3; i++) {
+        struct weft_request *request = receive(connection, i, TAG);
+        assert_got(request, TAG, i == 0 ? SMALL : i == 1 ? WF_BLOCK_BYTES : 0);
+    }
+    assert_int_equal(scene->unheld, 0);
+    assert_int_equal(connection->inbounds, 0);
+    assert_int_equal(connection->finished_count, 3);
+    assert_pool_is_free(scene, 2 * WF_BLOCK_BYTES);
+}
+
+/* A message that is the next to be matched and whole, as wf_small_land() finds it. */
+static bool keep_whole(struct weft_connection *connection, uint64_t number, uint64_t length)
+{
+    const struct wf_frame frame = {.type = WF_DATA,
+                                   .flags = WF_FLAG_TAGGED,
+                                   .conn = CONNECTION,
+                                   .msg = number,
+                                   .key = TAG,
+                                   .total = length,
+                                   .length = (uint32_t)length};
+    return wf_match_keep_whole(connection, &frame, content);
+}
+
+static void test_messages_that_come_whole(void **state)
+{
+    static const uint64_t lengths[] = {0, 1, SMALL, WF_BLOCK_BYTES, WF_BLOCK_BYTES + 1, 3 * WF_BLOCK_BYTES + 5};
+    enum { COUNT = sizeof lengths / sizeof lengths[0] };
+    struct scene *scene = *state;
+    struct weft_connection *connection = scene_connect(scene, CONNECTION, REQUESTS);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        assert_true(keep_whole(connection, i + 1, lengths[i]));
+        assert_int_equal(connection->next_match, i + 2);
+        assert_int_equal(connection->highest, i + 1);
+    }
+    assert_int_equal(connection->inbounds, COUNT);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_got(receive(connection, 0, TAG), TAG, lengths[i]);
+    assert_int_equal(connection->inbounds, 0);
+    assert_int_equal(connection->finished_count, COUNT);
+    assert_pool_is_free(scene, 9 * WF_BLOCK_BYTES);
+}
+
+/* Then the general way finds the same, and says what the peer did wrong. */
+static void test_a_message_that_comes_whole_and_finds_no_room(void **state)
+{
+    struct scene *scene = *state;
+    struct weft_connection *connection = scene_connect(scene, CONNECTION, REQUESTS);
+    uint32_t all = wf_blocks_take(&scene->desk.blocks, SCENE_POOL);
+    assert_int_not_equal(all, WF_NO_BLOCK);
+    assert_false(keep_whole(connection, 1, SMALL));
+    assert_int_equal(connection->next_match, 1);
+    assert_int_equal(connection->inbounds, 0);
+    wf_blocks_give(&scene->desk.blocks, all);
+    assert_true(keep_whole(connection, 1, SMALL));
+    assert_got(receive(connection, 0, TAG), TAG, SMALL);
+}
+
+/* A longer copy from the pool is made without the lock: a session that ends meanwhile waits for it, and what it ends
+ * has another time than the batch that came before. */
+static void test_the_copy_from_the_pool(void **state)
+{
+    struct scene *scene = *state;
+    struct weft_connection *connection = scene_connect(scene, CONNECTION, REQUESTS);
+    deliver(connection, 1, TAG, WF_BLOCK_BYTES + 1);
     wf_guard_enter(&scene->guard, WF_SESSION_FAILED);
     wf_guard_batch(&scene->guard, SCENE_START_NS - 5);
     struct weft_request *request = receive(connection, 0, TAG);
-    assert_got(request, TAG, SMALL);
+    assert_got(request, TAG, WF_BLOCK_BYTES + 1);
     assert_int_equal(scene->unheld, 1);
     assert_int_equal(scene->guard.holders, 0);
     assert_int_equal(request->completed_ns, SCENE_START_NS);
@@ -783,6 +849,9 @@ int main(void)
         IN_SCENE(test_a_match_asks_for_the_rest),
         IN_SCENE(test_a_receive_during_the_payload),
         IN_SCENE(test_is_here),
+        IN_SCENE(test_the_short_copy_from_the_pool),
+        IN_SCENE(test_messages_that_come_whole),
+        IN_SCENE(test_a_message_that_comes_whole_and_finds_no_room),
         IN_SCENE(test_the_copy_from_the_pool),
         IN_SCENE(test_a_receive_that_waits_for_its_stream),
         IN_SCENE(test_a_note_waits_for_the_end),

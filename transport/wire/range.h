@@ -17,9 +17,9 @@ struct wf_range {
 
 struct wf_range_set {
     uint64_t covered;
-    uint32_t count;                           /* ranges now */
-    uint32_t capacity;                        /* entries behind `ranges` */
-    struct wf_range *ranges;                  /* `few`, or an array lent by the owner */
+    uint32_t count;          /* ranges now */
+    uint32_t capacity;       /* entries behind `ranges` */
+    struct wf_range *ranges; /* `few`, or an array lent by the owner */
     struct wf_range few[WF_RANGE_INLINE];
 };
 
@@ -30,6 +30,14 @@ void wf_range_init(struct wf_range_set *set);
  * wf_range_borrowed() is true, the owner of the array takes it back from `set->ranges`. */
 void wf_range_lend(struct wf_range_set *set, struct wf_range *array, uint32_t capacity);
 bool wf_range_borrowed(const struct wf_range_set *set);
+
+/* Adds [0, end) to a set that is empty. */
+static inline void wf_range_fill(struct wf_range_set *set, uint64_t end)
+{
+    set->ranges[0] = (struct wf_range){.start = 0, .end = end};
+    set->count = end > 0;
+    set->covered = end;
+}
 
 /*
  * Adds [start, end): 0; -EEXIST: all of it is already present; -EPROTO: a part of it is present, or start > end;

@@ -66,3 +66,26 @@ void wf_blocks_give(struct wf_blocks *blocks, uint32_t first)
         first = next;
     }
 }
+
+static uint8_t *memory_of(const struct wf_blocks *blocks, uint32_t block)
+{
+    return blocks->memory + (size_t)block * WF_BLOCK_BYTES;
+}
+
+void wf_blocks_fill(const struct wf_blocks *blocks, uint32_t first, const void *from, uint64_t bytes)
+{
+    const uint8_t *at = from;
+    for (; bytes > WF_BLOCK_BYTES; first = blocks->next[first], at += WF_BLOCK_BYTES, bytes -= WF_BLOCK_BYTES)
+        memcpy(memory_of(blocks, first), at, WF_BLOCK_BYTES);
+    if (bytes > 0)
+        memcpy(memory_of(blocks, first), at, bytes);
+}
+
+void wf_blocks_read(const struct wf_blocks *blocks, uint32_t first, void *to, uint64_t bytes)
+{
+    uint8_t *at = to;
+    for (; bytes > WF_BLOCK_BYTES; first = blocks->next[first], at += WF_BLOCK_BYTES, bytes -= WF_BLOCK_BYTES)
+        memcpy(at, memory_of(blocks, first), WF_BLOCK_BYTES);
+    if (bytes > 0)
+        memcpy(at, memory_of(blocks, first), bytes);
+}

@@ -27,4 +27,8 @@ void wf_blocks_fini(struct wf_blocks *blocks);
 uint32_t wf_blocks_take(struct wf_blocks *blocks, uint64_t bytes);
 void wf_blocks_give(struct wf_blocks *blocks, uint32_t first);
 
+/* Copies bytes to the chain, and from its start. */
+void wf_blocks_fill(const struct wf_blocks *blocks, uint32_t first, const void *from, uint64_t bytes);
+void wf_blocks_read(const struct wf_blocks *blocks, uint32_t first, void *to, uint64_t bytes);
+
 #endif

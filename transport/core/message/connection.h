@@ -76,6 +76,7 @@ struct weft_connection {
     uint32_t upload_count;
     uint32_t inbounds;       /* messages that exist */
     uint64_t next_match;     /* the number to be matched next; 1 at first */
+    uint64_t highest;        /* of the numbers that have come, in any order */
     uint64_t finished_count; /* messages ended */
     uint64_t confirming;     /* ended writes whose GRANT is not sent: their introductions are not given back */
     uint32_t introductions;  /* messages that the peer may introduce before one has ended; never gets smaller */

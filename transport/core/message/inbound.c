@@ -93,7 +93,27 @@ struct wf_inbound *wf_inbound_create(struct weft_connection *connection, uint64_
         }
     }
     enter(inbound, number);
+    if (number > connection->highest)
+        connection->highest = number;
     return inbound;
+}
+
+struct wf_inbound *wf_inbound_create_whole(struct weft_connection *connection, const struct wf_frame *frame,
+                                           const uint8_t *payload)
+{
+    struct wf_inbound *inbound = wf_inbound_create(connection, frame->msg, frame->key, frame->total, false);
+    if (!inbound)
+        return NULL;
+    wf_blocks_fill(&connection->desk->blocks, inbound->block, payload, frame->total);
+    wf_range_fill(&inbound->arrived, frame->total);
+    return inbound;
+}
+
+void wf_inbound_take_whole(struct wf_inbound *inbound, void *to)
+{
+    wf_blocks_read(&inbound->connection->desk->blocks, inbound->block, to, inbound->total);
+    wf_inbound_settle(inbound);
+    release(inbound);
 }
 
 void wf_inbound_name(struct wf_inbound *inbound, uint64_t total, bool offered)

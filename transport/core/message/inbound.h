@@ -90,6 +90,9 @@ struct wf_inbound {
 /* A new message of the peer. NULL when memory is out. */
 struct wf_inbound *wf_inbound_create(struct weft_connection *connection, uint64_t number, uint64_t tag, uint64_t total,
                                      bool offered);
+/* The same, of a message that has come whole; no byte of it goes elsewhere than to the pool. */
+struct wf_inbound *wf_inbound_create_whole(struct weft_connection *connection, const struct wf_frame *frame,
+                                           const uint8_t *payload);
 /* The size of a message that was refused before it came: gives its credit back. */
 void wf_inbound_name(struct wf_inbound *inbound, uint64_t total, bool offered);
 

@@ -25,6 +25,9 @@ void wf_inbound_refuse_note(struct wf_inbound *inbound, int status);
 /* Gives the blocks back to the pool and their credit to the sender, once the burst is in its place. */
 void wf_inbound_settle(struct wf_inbound *inbound);
 
+/* Copies all of it, which lies in the pool, and frees it. Its number is to be finished. */
+void wf_inbound_take_whole(struct wf_inbound *inbound, void *to);
+
 /* Lands a matched message in its receive: copies what the pool holds. May drop the session lock while copying. */
 void wf_inbound_land(struct wf_inbound *inbound);
 

@@ -158,6 +158,28 @@ static void join(struct wf_inbound *inbound, struct weft_request *request)
     go_on(inbound);
 }
 
+/* Lies all of it in the pool, not more than is copied in a moment, for a receive in host memory? */
+static bool lies_whole(const struct wf_inbound *inbound, const struct weft_request *request)
+{
+    return inbound->kind == WF_INBOUND_MESSAGE && !wf_inbound_confirms(inbound) &&
+           inbound->arrived.covered == inbound->total && inbound->total <= WF_BLOCK_BYTES && inbound->claims == 0 &&
+           request->length >= inbound->total && !request->device && !request->pieces;
+}
+
+/* As join(), for such a message: with no claim on the receive's memory, as the lock is held. */
+static void hand_over(struct wf_inbound *inbound, struct weft_request *request)
+{
+    struct weft_connection *connection = inbound->connection;
+    uint64_t number = inbound->number, bytes = inbound->total;
+    WF_REACHED("incoming message UNMATCHED: a receive for its tag");
+    WF_REACHED("incoming message MATCHED: all bytes present and no claim left");
+    request->tag = inbound->tag;
+    wf_inbound_take_whole(inbound, request->buffer);
+    wf_request_complete(request, 0, bytes);
+    wf_connection_finish_number(connection, number);
+    wf_connection_check(connection);
+}
+
 void wf_match_unpark(struct wf_inbound *inbound)
 {
     struct weft_connection *connection = inbound->connection;
@@ -185,6 +207,10 @@ void wf_match_receive(struct weft_request *request)
     bool ended = connection->desk->guard->peer_closing;
     if (inbound && !wf_match_can_come(inbound))
         inbound = NULL;
+    if (inbound && lies_whole(inbound, request)) {
+        hand_over(inbound, request);
+        return;
+    }
     if (inbound) {
         if (!ended_as_too_small(inbound, request))
             join(inbound, request);
@@ -314,6 +340,22 @@ void wf_match_advance(struct weft_connection *connection)
     advance(connection);
     connection->pins -= 1;
     wf_connection_check(connection);
+}
+
+bool wf_match_keep_whole(struct weft_connection *connection, const struct wf_frame *frame, const uint8_t *payload)
+{
+    struct wf_inbound *inbound = wf_inbound_create_whole(connection, frame, payload);
+    if (!inbound)
+        return false;
+    connection->next_match += 1;
+    struct weft_request *request = wf_any_take(inbound);
+    if (request && ended_as_too_small(inbound, request))
+        request = receive_for(inbound);
+    if (request)
+        join(inbound, request);
+    else
+        keep_unexpected(inbound);
+    return true;
 }
 
 bool wf_match_offer(struct wf_inbound *inbound)

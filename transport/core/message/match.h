@@ -16,6 +16,7 @@
 
 struct weft_connection;
 struct weft_request;
+struct wf_frame;
 struct wf_inbound;
 struct wf_desk;
 
@@ -41,6 +42,10 @@ void wf_match_receive(struct weft_request *request);
 
 /* A message was introduced, or finished without that: matches every message of the connection that is in order now. */
 void wf_match_advance(struct weft_connection *connection);
+
+/* The next message to be matched has come whole. It is new, and no receive of its connection is posted for it: it waits
+ * in the pool, or goes to a receive of its endpoint. The caller has a pin. False: no memory; nothing has changed. */
+bool wf_match_keep_whole(struct weft_connection *connection, const struct wf_frame *frame, const uint8_t *payload);
 
 /* Message `number` has ended: its notifications may go to the user now. */
 void wf_match_release_notes(struct weft_connection *connection, uint64_t number);

@@ -4,6 +4,7 @@
 
 #include "core/channel/channel.h"
 #include "core/message/connection.h"
+#include "core/message/connection_close.h"
 #include "core/message/inbound.h"
 #include "core/message/match.h"
 #include "core/request/pieces.h"
@@ -34,27 +35,25 @@ static bool in_turn(const struct wf_channel *channel, const struct weft_connecti
 /* Is the number new? A REFUSE may have come before the message's own frame. */
 static bool is_new(struct weft_connection *connection, uint64_t number)
 {
-    bool known = connection->inbounds > 0 && wf_inbound_find(connection, number);
-    return !known && !wf_finished_has(&connection->finished, number);
+    return number > connection->highest ||
+           (!wf_inbound_find(connection, number) && !wf_finished_has(&connection->finished, number));
 }
 
-static void land(struct wf_channel *channel, struct weft_connection *connection, struct weft_request *request,
-                 const struct wf_frame *frame, const uint8_t *payload)
+static void land(struct weft_connection *connection, struct weft_request *request, const struct wf_frame *frame,
+                 const uint8_t *payload)
 {
-    struct wf_session *session = wf_session_of(channel);
     wf_match_withdraw(request);
     if (frame->length > 0 && request->pieces)
         wf_pieces_scatter(request->pieces, 0, frame->length, payload);
     else if (frame->length > 0)
         memcpy(request->buffer, payload, frame->length);
     request->tag = frame->key;
-    wf_desk_settle(&session->desk, wf_burst_charge(frame->total));
-    wf_channel_dispose(channel, frame->length);
+    wf_desk_settle(connection->desk, wf_burst_charge(frame->total));
     connection->next_match += 1;
+    if (frame->msg > connection->highest)
+        connection->highest = frame->msg;
     wf_connection_finish_number(connection, frame->msg);
     wf_request_complete(request, 0, frame->total);
-    if (connection->inbounds > 0) /* messages that came early may have waited for this one */
-        wf_match_advance(connection);
 }
 
 bool wf_small_land(struct wf_channel *channel, const struct wf_frame *frame, const uint8_t *payload)
@@ -66,8 +65,19 @@ bool wf_small_land(struct wf_channel *channel, const struct wf_frame *frame, con
     if (!connection || !in_turn(channel, connection, frame) || !is_new(connection, frame->msg))
         return false;
     struct weft_request *request = wf_match_posted(connection, frame->key);
-    if (!request || request->length < frame->total || request->device)
+    if (request && (request->length < frame->total || request->device))
         return false;
-    land(channel, connection, request, frame, payload);
-    return true;
+    connection->pins += 1; /* the lock may be dropped */
+    bool taken = true;
+    if (request)
+        land(connection, request, frame, payload);
+    else
+        taken = wf_match_keep_whole(connection, frame, payload);
+    if (taken)
+        wf_channel_dispose(channel, frame->length);
+    if (taken && connection->highest > frame->msg) /* messages that came early may have waited for this one */
+        wf_match_advance(connection);
+    connection->pins -= 1;
+    wf_connection_check(connection);
+    return taken;
 }
