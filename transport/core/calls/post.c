@@ -174,6 +174,9 @@ static int post_note_receive(struct wf_posting *posting)
 
 static int check(struct weft_context *context, struct wf_posting *posting, uint32_t allowed)
 {
+    if (!posting->options && posting->buffer && posting->length <= INT64_MAX && !wf_devices_any(&context->devices) &&
+        !posting->pieces)
+        return 0; /* host memory, and nothing that could be wrong with it */
     if (!posting->pieces)
         return wf_message_check(context, posting->buffer, posting->length, posting->options, allowed, &posting->memory);
     int result =

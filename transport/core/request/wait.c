@@ -389,11 +389,11 @@ static _Thread_local int next_place;
  * then no wait is needed, and no other request is looked at. With 64 requests that look took a tenth of the time of a
  * small message.
  */
-static int ended_in_order(struct weft_request *const *requests, int count)
+static int ended_in_order(struct weft_request *const *requests, int count, int place)
 {
-    const struct weft_request *next = next_place < count ? requests[next_place] : NULL;
+    const struct weft_request *next = place < count ? requests[place] : NULL;
     bool ended = next && !next->queue && atomic_load_explicit(&next->done, memory_order_acquire);
-    return ended ? next_place : -1;
+    return ended ? place : -1;
 }
 
 int weft_wait_any(struct weft_request *const *requests, int count, int timeout_ms, int *index,
@@ -402,7 +402,8 @@ int weft_wait_any(struct weft_request *const *requests, int count, int timeout_m
     if (count > 0 && WF_IS_NULL(wf_refusal(), requests))
         return -EINVAL;
     struct wf_waiting *waiting;
-    int found = ended_in_order(requests, count);
+    int *place = &next_place; /* once: each look for a variable of the thread is a call */
+    int found = ended_in_order(requests, count, *place);
     int result = found < 0 ? waiting_of(requests, count, &waiting) : 0;
     if (result < 0)
         return wf_refused(__func__, result);
@@ -411,7 +412,7 @@ int weft_wait_any(struct weft_request *const *requests, int count, int timeout_m
     if (found < 0)
         return -ETIMEDOUT;
     wf_request_collect(requests[found], completion);
-    next_place = found + 1 < count ? found + 1 : 0;
+    *place = found + 1 < count ? found + 1 : 0;
     if (index)
         *index = found;
     return 0;

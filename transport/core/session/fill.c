@@ -304,11 +304,11 @@ static void fill_device(struct wf_channel *channel)
 }
 
 /* Is a stray to be sent on a channel of the group, or does the session close? Then any pair of rails will do. */
-static bool any_pair_will_do(const struct wf_session *session, int group)
+static inline bool any_pair_will_do(const struct wf_session *session, int group)
 {
     if (session->life.closing || session->guard.peer_closing)
         return true;
-    if (wf_resend_all_idle(session))
+    if (session->loss.stray_count == 0)
         return false;
     WF_CLASSES_EACH (traffic, session->lines.carried[group]) {
         if (!wf_resend_idle(session, wf_group(traffic, wf_group_kind(group))))
@@ -317,7 +317,7 @@ static bool any_pair_will_do(const struct wf_session *session, int group)
     return false;
 }
 
-bool wf_session_wants(const struct wf_session *session, int group)
+static inline bool wants(const struct wf_session *session, int group)
 {
     const struct wf_desk *desk = &session->desk;
     if (any_pair_will_do(session, group))
@@ -331,6 +331,23 @@ bool wf_session_wants(const struct wf_session *session, int group)
     }
     bool control = !wf_list_empty(&desk->todo_connections) || desk->credit_due || session->loss.downs_due > 0;
     return control && has_control(session, group);
+}
+
+bool wf_session_wants(const struct wf_session *session, int group)
+{
+    return wants(session, group);
+}
+
+bool wf_session_has_work(const struct wf_session *session)
+{
+    const struct wf_lines *lines = &session->lines;
+    WF_CLASSES_EACH (traffic, lines->classes) {
+        int express = wf_group(traffic, WF_CHANNEL_EXPRESS), bulk = wf_group(traffic, WF_CHANNEL_BULK);
+        if ((lines->offers[bulk] != 0 && wants(session, bulk)) ||
+            (lines->offers[express] != 0 && wants(session, express)))
+            return true;
+    }
+    return wf_bells_any(&session->shares.bells);
 }
 
 uint64_t wf_session_pairs(const struct wf_session *session, int group)

@@ -37,18 +37,6 @@ void wf_session_kick(struct wf_session *session, struct wf_worker *self)
     wf_devices_kick(&session->shares, self);
 }
 
-bool wf_session_has_work(const struct wf_session *session)
-{
-    const struct wf_lines *lines = &session->lines;
-    WF_CLASSES_EACH (traffic, lines->classes) {
-        int express = wf_group(traffic, WF_CHANNEL_EXPRESS), bulk = wf_group(traffic, WF_CHANNEL_BULK);
-        if ((lines->offers[bulk] != 0 && wf_session_wants(session, bulk)) ||
-            (lines->offers[express] != 0 && wf_session_wants(session, express)))
-            return true;
-    }
-    return wf_bells_any(&session->shares.bells);
-}
-
 bool wf_session_has_idle_express(const struct wf_session *session, unsigned traffic)
 {
     return session->lines.offers[wf_lines_carrier(&session->lines, traffic, WF_CHANNEL_EXPRESS)] != 0;
