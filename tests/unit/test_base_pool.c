@@ -91,6 +91,26 @@ static void test_limit(void **state)
     }
 }
 
+static void test_clear(void **state)
+{
+    static const unsigned char zeroes[48];
+    struct wf_pool pool;
+
+    (void)state;
+    wf_pool_init(&pool, sizeof(zeroes), 2, 2);
+    for (int i = 0; i < 5; i++) {
+        unsigned char *object = wf_pool_take_clear(&pool);
+        assert_non_null(object);
+        assert_memory_equal(object, zeroes, sizeof(zeroes));
+        memset(object, 0xA5, sizeof(zeroes));
+        wf_pool_give(&pool, object);
+    }
+    assert_non_null(wf_pool_take(&pool));
+    assert_non_null(wf_pool_take(&pool));
+    assert_null(wf_pool_take_clear(&pool));
+    wf_pool_fini(&pool);
+}
+
 static void test_too_large(void **state)
 {
     static const struct {
@@ -124,10 +144,8 @@ static void test_fini_twice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_fini_twice),
+        cmocka_unit_test(test_shapes),    cmocka_unit_test(test_limit),      cmocka_unit_test(test_clear),
+        cmocka_unit_test(test_too_large), cmocka_unit_test(test_fini_twice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,21 +9,6 @@
 
 _Static_assert(_Alignof(max_align_t) <= ALIGNMENT, "malloc aligns slabs to no less than an object needs");
 
-/* An object in the pool begins with the next one, a slab with the next slab. Through memcpy: the memory is the
- * user's, of whatever type. */
-static void *next_of(const void *item)
-{
-    void *next;
-
-    memcpy(&next, item, sizeof(next));
-    return next;
-}
-
-static void set_next(void *item, void *next)
-{
-    memcpy(item, &next, sizeof(next));
-}
-
 void wf_pool_init(struct wf_pool *pool, size_t object_size, size_t per_slab, size_t limit)
 {
     size_t size = object_size ? object_size : 1;
@@ -40,7 +25,7 @@ void wf_pool_fini(struct wf_pool *pool)
 {
     while (pool->slabs) {
         void *slab = pool->slabs;
-        pool->slabs = next_of(slab);
+        pool->slabs = wf_pool_next(slab);
         free(slab);
     }
     pool->free = NULL;
@@ -58,34 +43,27 @@ static bool grow(struct wf_pool *pool)
     slab = malloc(bytes);
     if (!slab)
         return false;
-    set_next(slab, pool->slabs);
+    wf_pool_set_next(slab, pool->slabs);
     pool->slabs = slab;
     /* From the last to the first, so that they are taken in the order of their addresses. */
     for (size_t i = pool->per_slab; i-- > 0;) {
         char *object = slab + ALIGNMENT + i * pool->object_size;
-        set_next(object, pool->free);
+        wf_pool_set_next(object, pool->free);
         pool->free = object;
     }
     return true;
 }
 
-void *wf_pool_take(struct wf_pool *pool)
+void *wf_pool_take_more(struct wf_pool *pool)
 {
-    void *object;
-
     if (pool->limit && pool->taken >= pool->limit)
         return NULL;
-    if (!pool->free && !grow(pool))
-        return NULL;
-    object = pool->free;
-    pool->free = next_of(object);
-    pool->taken++;
-    return object;
+    return pool->free || grow(pool) ? wf_pool_take(pool) : NULL;
 }
 
-void wf_pool_give(struct wf_pool *pool, void *object)
+void *wf_pool_take_clear(struct wf_pool *pool)
 {
-    set_next(object, pool->free);
-    pool->free = object;
-    pool->taken--;
+    void *object = wf_pool_take(pool);
+    /* Not sizeof(): for a size that the compiler knows it writes a string instruction, whose start takes longer. */
+    return object ? memset(object, 0, pool->object_size) : NULL;
 }

@@ -29,10 +29,9 @@ static uint64_t burst_of(const struct wf_desk *desk, uint64_t total, bool offere
 
 static struct wf_inbound *create(struct weft_connection *connection, enum wf_inbound_kind kind, uint64_t total)
 {
-    struct wf_inbound *inbound = wf_pool_take(&connection->desk->inbound_pool);
+    struct wf_inbound *inbound = wf_pool_take_clear(&connection->desk->inbound_pool);
     if (!inbound)
         return NULL;
-    memset(inbound, 0, offsetof(struct wf_inbound, arrived));
     wf_range_init(&inbound->arrived);
     wf_link_init(&inbound->hash_link);
     wf_link_init(&inbound->tag_link);

@@ -23,10 +23,9 @@
 
 struct wf_outbound *wf_outbound_create(struct weft_connection *connection, enum wf_outbound_kind kind, uint64_t total)
 {
-    struct wf_outbound *outbound = wf_pool_take(&connection->desk->outbound_pool);
+    struct wf_outbound *outbound = wf_pool_take_clear(&connection->desk->outbound_pool);
     if (!outbound)
         return NULL;
-    memset(outbound, 0, sizeof *outbound);
     wf_link_init(&outbound->queue_link);
     wf_link_init(&outbound->hash_link);
     wf_link_init(&outbound->todo_link);
@@ -70,8 +69,9 @@ void wf_outbound_queue(struct wf_outbound *outbound)
         wf_list_push_back(&connection->writes, &outbound->queue_link);
     else
         wf_outbound_join_line(outbound, false);
-    wf_stage_out_more(outbound);
-    wf_connection_ready(connection);
+    if (outbound->device)
+        wf_stage_out_more(outbound);
+    wf_ready_queued(outbound);
 }
 
 void wf_outbound_drop(struct wf_outbound *outbound)
@@ -182,8 +182,9 @@ struct wf_outbound *wf_outbound_begin(struct weft_connection *connection, struct
             memcpy(outbound->slot, outbound->data, outbound->total);
         if (outbound->slot || outbound->total == 0) {
             outbound->data = outbound->slot;
-            request->done_early = true;
-            wf_outbound_complete(outbound, 0);
+            outbound->request = NULL;
+            request->outbound = NULL;
+            wf_request_complete_early(request);
             return outbound;
         }
     }

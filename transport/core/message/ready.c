@@ -29,7 +29,7 @@ uint64_t wf_ready_burst(const struct wf_outbound *outbound)
 }
 
 /* The credit for the peer's pool that the burst costs: 0 for a write, which does not use the pool. */
-static uint64_t charge_of(const struct wf_outbound *outbound)
+static inline uint64_t charge_of(const struct wf_outbound *outbound)
 {
     return outbound->kind == WF_OUTBOUND_WRITE ? 0 : wf_burst_charge(burst_of(outbound));
 }
@@ -39,7 +39,7 @@ static uint64_t credit_left(const struct wf_desk *desk)
     return desk->unsolicited_limit - desk->unsolicited_spent;
 }
 
-static bool has_credit(const struct wf_outbound *outbound)
+static inline bool has_credit(const struct wf_outbound *outbound)
 {
     return charge_of(outbound) <= credit_left(outbound->connection->desk);
 }
@@ -63,7 +63,7 @@ static bool may_burst(const struct wf_outbound *outbound)
 }
 
 /* Does the peer's limit allow a number for it, and one for its notification? */
-static bool may_number(const struct wf_outbound *outbound)
+static inline bool may_number(const struct wf_outbound *outbound)
 {
     const struct weft_connection *connection = outbound->connection;
     bool open = connection->state == WF_CONNECTION_OPEN || connection->state == WF_CONNECTION_CLOSING;
@@ -127,6 +127,21 @@ void wf_connection_ready(struct weft_connection *connection)
         wf_list_push_back(&desk->express_ready[connection->traffic], &connection->express_link);
     else
         wf_link_remove(&connection->express_link);
+}
+
+/* Stands it in line behind a message that express channels are asked to take? Then nothing is new to any channel. */
+static bool is_behind_another(const struct wf_outbound *outbound)
+{
+    const struct weft_connection *connection = outbound->connection;
+    const struct wf_outbound *head = wf_outbound_first_of(&connection->pending);
+    return outbound->in_line && head != outbound && wf_link_in_list(&connection->express_link) &&
+           wf_outbound_is_express(head);
+}
+
+void wf_ready_queued(struct wf_outbound *outbound)
+{
+    if (!is_behind_another(outbound))
+        wf_connection_ready(outbound->connection);
 }
 
 /* Hands [next, next + length) to a channel. */

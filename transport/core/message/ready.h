@@ -20,6 +20,9 @@ struct wf_desk;
 /* Puts the connection on, or takes it off, the session's ready rings. */
 void wf_connection_ready(struct weft_connection *connection);
 
+/* The same for the connection of a message that has been queued. */
+void wf_ready_queued(struct wf_outbound *outbound);
+
 /* Bytes that may go before the peer has matched the message. A write needs no match. */
 uint64_t wf_ready_burst(const struct wf_outbound *outbound);
 

@@ -37,10 +37,10 @@ void wf_book_fini(struct wf_book *book)
     wf_pool_fini(&book->pool);
 }
 
+/* Fills in a request that is all zero. */
 static void begin(struct weft_request *request, struct wf_book *book, enum wf_request_kind kind,
                   const struct wf_request_ops *ops)
 {
-    memset(request, 0, sizeof *request);
     wf_link_init(&request->match_link);
     wf_link_init(&request->deadline_link);
     request->book = book;
@@ -59,7 +59,7 @@ struct weft_request *wf_request_take(struct wf_book *book, enum wf_request_kind 
     bool users = kind <= WF_REQUEST_NOTE;
     struct weft_request *request = NULL;
     if (!users || before < waiting->world->tuning.requests)
-        request = wf_pool_take(&book->pool);
+        request = wf_pool_take_clear(&book->pool);
     if (!request) {
         atomic_fetch_sub_explicit(&waiting->requests_out, 1, memory_order_relaxed);
         return NULL;
@@ -71,7 +71,7 @@ struct weft_request *wf_request_take(struct wf_book *book, enum wf_request_kind 
 struct weft_request *wf_request_take_inner(struct wf_book *book, struct weft_request *outer,
                                            const struct wf_request_ops *ops)
 {
-    struct weft_request *request = wf_pool_take(&book->pool);
+    struct weft_request *request = wf_pool_take_clear(&book->pool);
     if (!request)
         return NULL;
     begin(request, book, outer->kind, ops);
@@ -195,6 +195,19 @@ void wf_request_complete(struct weft_request *request, int status, uint64_t byte
     /* From here on the waiting thread may collect the request: below, only a request with a queue is used. */
     atomic_store_explicit(&request->done, 1, memory_order_seq_cst);
     wf_guard_wake(book->guard, queue ? wf_queue_push(request) : wf_wait_completed(book->waiting, request));
+}
+
+void wf_request_complete_early(struct weft_request *request)
+{
+    request->done_early = true;
+    if (request->queue || request->registration || request->pieces || request->outer) {
+        wf_request_complete(request, 0, request->length);
+        return;
+    }
+    wf_link_remove(&request->link);
+    wf_link_remove(&request->deadline_link);
+    request->bytes = request->length;
+    atomic_store_explicit(&request->done, 1, memory_order_release);
 }
 
 void wf_request_part_done(struct weft_request *request, int status, uint64_t bytes)

@@ -126,6 +126,9 @@ void wf_request_part_done(struct weft_request *request, int status, uint64_t byt
 
 /* Completes the request: called once. */
 void wf_request_complete(struct weft_request *request, int status, uint64_t bytes);
+/* Completes a small SEND or NOTIFY whose bytes were copied when it was posted. Its user does not have it yet, so nobody
+ * waits for it. */
+void wf_request_complete_early(struct weft_request *request);
 
 /* One line about a request that has failed. Lock held. */
 void wf_request_describe(const struct weft_request *request, char *text, size_t room);
