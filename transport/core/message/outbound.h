@@ -38,57 +38,60 @@ enum wf_outbound_kind {
     WF_OUTBOUND_LIST,    /* the list of remote pieces that the operation `waiter` is about */
 };
 
-/* Owner: session lock. */
+/* Owner: session lock. What a copied message touches when it is sent and acknowledged stands first: some hundred of
+ * them wait for their acknowledgement, more than the first cache has room for. */
 struct wf_outbound {
     struct wf_link queue_link; /* connection.pending, then connection.sending while it has bytes to send, or
                                 * wf_desk.detached */
     struct wf_link hash_link;  /* wf_desk.outbound_hash, once it has a number */
-    struct wf_link todo_link;  /* wf_desk.todo_outbounds while REFUSE is to be sent */
-    struct wf_link stage_link; /* wf_desk.stage_waiting while it needs a slot and none is free */
-    bool stage_known; /* which counter of share.waiting holds it: [1] if it was introduced when it began to wait */
     struct weft_connection *connection;
     struct weft_request *request; /* NULL once completed */
+    struct wf_pieces *pieces;     /* NULL, or where the bytes are instead of `data` */
+    struct wf_device *device;     /* the device with the memory of `data` or `pieces`; NULL: host memory */
+    uint8_t *slot;                /* the copy of a small message, or NULL */
+    uint64_t total;
     enum wf_outbound_kind kind;
+    uint32_t unacknowledged; /* DATA frames retained */
+    uint32_t in_engine;      /* operations under way that refer to its memory: DATA frames, copies to slots */
+    bool introduced;         /* the peer has heard, or is about to hear, of it; in wf_desk.outbounds */
+    bool in_line;            /* in connection.pending */
+    bool refused;            /* ends early with `status`; nothing more of it is sent */
+    bool torn;               /* a stray of it was dropped: those bytes may not have arrived */
+    bool stopped;            /* nothing more of it is handed to a channel */
+    bool confirms;           /* WRITE, MESSAGE with WEFT_SYNC: done only when the peer says that it has landed */
+    bool confirmed;          /* the peer has said so */
+    bool noted;              /* the next number is that of its notification */
+    bool listed;             /* `key` is the number of an uploaded list */
+    uint64_t number;         /* 0: none yet */
     const uint8_t *data;
-    struct wf_device *device; /* the device with the memory of `data` or `pieces`; NULL: host memory */
-    bool waits;               /* for work in a stream: nothing of it may be copied yet (turn.h) */
-    struct wf_list slots;     /* of `device`: copies of its bytes in host memory, done or under way; by offset */
-    uint64_t claimed;         /* bytes from the start for which a slot was taken */
-    uint64_t staged;          /* bytes from the start that are in their slots */
-    int doomed;               /* refused before the peer heard of it, while copies were under way: the status */
-    struct wf_pieces *pieces; /* NULL, or where the bytes are instead of `data` */
-    uint8_t *slot;            /* the copy of a small message, or NULL */
-    uint64_t number;          /* 0: none yet */
-    bool introduced;          /* the peer has heard, or is about to hear, of it; in wf_desk.outbounds */
-    uint64_t tag, total;
-    uint64_t key, base;             /* WRITE, READ: the region, or the list; where in it. NOTE: base is what it names */
-    bool listed;                    /* `key` is the number of an uploaded list */
-    struct wf_outbound *note;       /* WRITE, READ: its notification while that exists */
+    uint64_t tag, base;       /* WRITE, READ: `base` is where in the region; NOTE: what it names */
+    uint64_t next;            /* first byte not handed to a channel */
+    struct wf_outbound *note; /* WRITE, READ: its notification while that exists */
+    uint64_t charge;          /* unsolicited credit it has spent */
+    uint64_t burst;           /* bytes [0, burst) go unsolicited; 0 when it was offered */
+    uint64_t sendable;        /* bytes that may be handed over: the burst, or what was granted */
+    uint64_t order;           /* of posting, within the connection */
+    uint64_t retired;         /* bytes acknowledged */
+    uint32_t detached;        /* in wf_desk.detached, of this domain + 1; 0: its chunks go on other channels */
+
+    struct wf_link todo_link;  /* wf_desk.todo_outbounds while REFUSE is to be sent */
+    struct wf_link stage_link; /* wf_desk.stage_waiting while it needs a slot and none is free */
+    bool stage_known;     /* which counter of share.waiting holds it: [1] if it was introduced when it began to wait */
+    bool waits;           /* for work in a stream: nothing of it may be copied yet (turn.h) */
+    bool lent;            /* detached, and a card reads its memory: it is not staged */
+    struct wf_list slots; /* of `device`: copies of its bytes in host memory, done or under way; by offset */
+    uint64_t claimed;     /* bytes from the start for which a slot was taken */
+    uint64_t staged;      /* bytes from the start that are in their slots */
+    int doomed;           /* refused before the peer heard of it, while copies were under way: the status */
+    uint64_t key;         /* WRITE, READ: the region, or the list */
     struct wf_outbound *subject;    /* NOTE: its write or read while that exists */
     bool late;                      /* NOTE: it waits for the end of `subject`, in no line */
     struct wf_outbound *list;       /* WRITE, READ: its list while that is under way */
     struct wf_outbound *waiter;     /* LIST: the operation that waits for it */
     struct wf_inbound *counterpart; /* READ: the inbound message of the reply; REPLY: the READ it serves */
     bool counted;                   /* one of the operations with a list that its connection allows at a time */
-    bool noted;                     /* the next number is that of its notification */
-    bool confirms;                  /* WRITE, MESSAGE with WEFT_SYNC: done only when the peer says that it has landed */
-    bool confirmed;                 /* the peer has said so */
     int deferred;                   /* status of a refusal that waits until the notification is out of the way */
-    uint64_t order;                 /* of posting, within the connection */
-    bool in_line;                   /* in connection.pending */
-    bool stopped;                   /* nothing more of it is handed to a channel */
-    uint64_t next;                  /* first byte not handed to a channel */
-    uint64_t burst;                 /* bytes [0, burst) go unsolicited; 0 when it was offered */
-    uint64_t sendable;              /* bytes that may be handed over: the burst, or what was granted */
     uint64_t granted;               /* the largest grant */
-    uint32_t detached;              /* in wf_desk.detached, of this domain + 1; 0: its chunks go on other channels */
-    bool lent;                      /* detached, and a card reads its memory: it is not staged */
-    uint64_t retired;               /* bytes acknowledged */
-    uint64_t charge;                /* unsolicited credit it has spent */
-    uint32_t unacknowledged;        /* DATA frames retained */
-    uint32_t in_engine;             /* operations under way that refer to its memory: DATA frames, copies to slots */
-    bool torn;                      /* a stray of it was dropped: those bytes may not have arrived */
-    bool refused;                   /* ends early with `status`; nothing more of it is sent */
     bool refuse_due, refuse_sent, refuse_seen;
     int status;
 };
