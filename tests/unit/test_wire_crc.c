@@ -121,6 +121,20 @@ static void every_length_and_alignment(void **state)
     }
 }
 
+static void headers_have_the_same_sum(void **state)
+{
+    uint8_t bytes[WF_CRC_HEADER + 16];
+
+    (void)state;
+    for (unsigned salt = 0; salt < 256; salt++) {
+        fill(bytes, sizeof(bytes));
+        for (size_t i = 0; i < sizeof(bytes); i++)
+            bytes[i] ^= (uint8_t)salt;
+        for (size_t start = 0; start < 16; start++)
+            assert_int_equal(wf_crc32c_header(bytes + start), reference(0, bytes + start, WF_CRC_HEADER));
+    }
+}
+
 /* The kernel's fault tells what a sanitizer cannot see in hand-written assembly. */
 static void never_reads_behind_the_end(void **state)
 {
@@ -135,6 +149,8 @@ static void never_reads_behind_the_end(void **state)
         const uint8_t *start = area + page - length;
         assert_int_equal(wf_crc32c(0, start, length), reference(0, start, length));
     }
+    const uint8_t *header = area + page - WF_CRC_HEADER;
+    assert_int_equal(wf_crc32c_header(header), reference(0, header, WF_CRC_HEADER));
     munmap(area, 2 * page);
 }
 
@@ -151,6 +167,7 @@ int main(void)
         cmocka_unit_test(published_vectors),          cmocka_unit_test(in_two_pieces),
         cmocka_unit_test(in_pieces_of_all_sizes),     cmocka_unit_test(every_length_and_alignment),
         cmocka_unit_test(never_reads_behind_the_end), cmocka_unit_test(no_bytes_need_no_memory),
+        cmocka_unit_test(headers_have_the_same_sum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

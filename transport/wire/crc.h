@@ -10,4 +10,9 @@
 /* CRC of `length` bytes, continuing from `crc` (0 to start). */
 uint32_t wf_crc32c(uint32_t crc, const void *bytes, size_t length);
 
+#define WF_CRC_HEADER 60 /* bytes of a frame's header before its sum */
+
+/* The same of a header, which each message has to have: by the processor's instruction where there is one. */
+uint32_t wf_crc32c_header(const void *bytes);
+
 #endif

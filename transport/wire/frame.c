@@ -21,7 +21,7 @@ struct image {
 #define CRC_AT offsetof(struct image, header_crc)
 
 _Static_assert(sizeof(struct image) == WF_FRAME_BYTES, "the fields fill the header without padding");
-_Static_assert(CRC_AT == 60 && offsetof(struct image, key) == 40, "the layout written in frame.h");
+_Static_assert(CRC_AT == WF_CRC_HEADER && offsetof(struct image, key) == 40, "the layout written in frame.h");
 
 struct kind {
     const char *name; /* NULL: no such type */
@@ -76,7 +76,7 @@ void wf_frame_encode(const struct wf_frame *frame, uint8_t bytes[WF_FRAME_BYTES]
         .ack = htole32(frame->ack),
     };
 
-    image.header_crc = htole32(wf_crc32c(0, &image, CRC_AT));
+    image.header_crc = htole32(wf_crc32c_header(&image));
     memcpy(bytes, &image, sizeof(image));
 }
 
@@ -127,7 +127,7 @@ int wf_frame_decode(const uint8_t bytes[WF_FRAME_BYTES], struct wf_frame *frame)
     struct wf_frame seen;
 
     memcpy(&image, bytes, sizeof(image));
-    if (le32toh(image.header_crc) != wf_crc32c(0, &image, CRC_AT))
+    if (le32toh(image.header_crc) != wf_crc32c_header(&image))
         return -EBADMSG;
     if (image.type >= KIND_COUNT || !kinds[image.type].name)
         return -EPROTO;

@@ -28,7 +28,7 @@ static bool is_prompt(const struct wf_channel *channel)
 
 /* Room for `bytes` in the batch's own memory, which goes out behind what was added last: as one piece with it, if that
  * lies there too and may grow. */
-static uint8_t *add_own(struct wf_tx *tx, uint32_t bytes, bool grow)
+static inline uint8_t *add_own(struct wf_tx *tx, uint32_t bytes, bool grow)
 {
     uint8_t *at = tx->headers + tx->used;
     struct iovec *last = tx->iov_count > 0 ? &tx->iov[tx->iov_count - 1] : NULL;
