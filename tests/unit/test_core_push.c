@@ -1,0 +1,211 @@
+/* Who sends what a caller has posted: the caller itself, on the first idle express channel, or on another one. */
+#include "core_scene.h"
+
+#include <stdlib.h>
+
+#include "core/channel/state.h"
+#include "core/message/outbound.h"
+#include "core/session/entry.h"
+#include "core/session/loss.h"
+#include "core/session/session.h"
+
+#define RAILS 2
+#define CHANNELS (2 * RAILS) /* an express and a bulk channel for each pair of rails */
+#define FIRST_FD 100         /* of channel 0; the others' follow */
+#define SMALL 64u
+
+/* A session with its channels, in the scene's context. */
+struct stage {
+    struct scene scene;
+    struct wf_sessions sessions;
+    struct wf_session *session;
+    struct weft_connection *connection;
+    uint8_t bytes[SMALL];
+};
+
+static struct wf_worker *worker_of(struct stage *stage)
+{
+    return stage->scene.crew.workers[0];
+}
+
+static void join(struct stage *stage, uint32_t id, enum wf_channel_kind kind, int rail)
+{
+    struct wf_join join = {
+        .channel = id, .incarnation = 1, .channels = CHANNELS, .kind = (uint8_t)kind, .rail = (uint8_t)rail};
+    wf_lines_rail(&stage->session->lines, rail);
+    assert_int_equal(wf_session_join(stage->session, &join, 64, UINT32_MAX, FIRST_FD + (int)id), 0);
+}
+
+/* Ends every send that is posted; returns how many, and the descriptor of the last. */
+static int end_sends(struct stage *stage, int *fd)
+{
+    struct scene_engine *engine = stage->scene.engines[0];
+    int sends = 0;
+    for (int i = 0; i < engine->posted_count; i++) {
+        struct wf_op *op = engine->posted[i];
+        if (op->kind != WF_OP_SEND)
+            continue;
+        *fd = op->fd;
+        op->result = 1;
+        scene_finish(&stage->scene, 0, op);
+        sends += 1;
+    }
+    engine->posted_count = 0;
+    return sends;
+}
+
+/* The worker looks until nothing is left to be sent. */
+static void settle(struct stage *stage)
+{
+    int fd;
+    assert_true(wf_worker_try(worker_of(stage)));
+    do
+        wf_worker_drive(worker_of(stage), 0);
+    while (end_sends(stage, &fd) > 0);
+    wf_worker_leave(worker_of(stage));
+}
+
+static void open_session(struct stage *stage)
+{
+    static const uint8_t secret[WF_SECRET_BYTES];
+    struct wf_tuning tuning = stage->scene.world.tuning;
+    struct wf_hello peer = {
+        .name = "peer",
+        .limits = {.chunk = tuning.chunk, .eager = tuning.eager, .unsolicited = SCENE_POOL},
+    };
+    stage->session = wf_session_create(&stage->sessions, true, &peer, 1, secret);
+    assert_non_null(stage->session);
+    assert_int_equal(wf_session_expect(stage->session, CHANNELS), 0);
+    for (uint32_t rail = 0; rail < RAILS; rail++) {
+        join(stage, 2 * rail, WF_CHANNEL_EXPRESS, (int)rail);
+        join(stage, 2 * rail + 1, WF_CHANNEL_BULK, (int)rail);
+    }
+    assert_int_equal(stage->session->guard.state, WF_SESSION_UP);
+}
+
+static int set_up(void **state)
+{
+    struct stage *stage = calloc(1, sizeof *stage);
+    assert_non_null(stage);
+    struct scene *scene = &stage->scene;
+    scene_begin(scene, NULL);
+    scene->world.shared = true;
+    scene->world.manual = false; /* callers drive */
+    stage->sessions = (struct wf_sessions){.world = &scene->world,
+                                           .crew = &scene->crew,
+                                           .devices = &scene->devices,
+                                           .registry = &scene->registry,
+                                           .waiting = &scene->waiting,
+                                           .endpoints = &scene->endpoints};
+    wf_sessions_init(&stage->sessions);
+    struct wf_status status;
+    assert_int_equal(wf_sessions_open(&stage->sessions, &status), 0);
+    open_session(stage);
+    wf_session_lock(stage->session);
+    stage->connection = wf_connection_create(&stage->session->desk, 1, true, 1, 2);
+    struct wf_frame opened = {.type = WF_OPENED, .conn = 1, .offset = SCENE_INTRODUCTIONS};
+    assert_int_equal(wf_connection_take_opened(&stage->session->desk, &opened), 0);
+    wf_session_unlock(stage->session);
+    settle(stage);
+    *state = stage;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct stage *stage = *state;
+    pthread_mutex_lock(&stage->scene.world.lock);
+    wf_session_destroy(stage->session);
+    pthread_mutex_unlock(&stage->scene.world.lock);
+    wf_sessions_fini(&stage->sessions);
+    stage->scene.world.manual = true;
+    scene_end(&stage->scene);
+    free(stage);
+    return 0;
+}
+
+/* The peer takes `bytes` more on the express channel of the rail, in many frames. */
+static void leave_room(struct stage *stage, int rail, uint64_t bytes)
+{
+    struct wf_window *window = &stage->session->lines.channels[2 * rail]->tx.window;
+    window->granted_bytes = window->spent_bytes + bytes;
+}
+
+/* As weft_send() of a small message; `queued`: it is in line, as behind others. */
+static void send_small(struct stage *stage, bool queued)
+{
+    struct wf_session *session = stage->session;
+    wf_session_lock(session);
+    struct weft_request *request = wf_request_take(&session->book, WF_REQUEST_SEND, &wf_outgoing_ops);
+    assert_non_null(request);
+    request->connection = stage->connection;
+    request->buffer = stage->bytes;
+    request->length = SMALL;
+    struct wf_outbound *outbound = wf_outbound_begin(stage->connection, request);
+    assert_non_null(outbound);
+    assert_true(request->done_early);
+    if (queued)
+        wf_outbound_queue(outbound);
+    wf_session_unlock_and_push(session, queued ? NULL : outbound);
+    assert_true(wf_request_collect(request, NULL));
+}
+
+/* It is posted once, on the express channel of the rail. */
+static void assert_sent_on(struct stage *stage, int rail)
+{
+    int fd = 0;
+    assert_int_equal(end_sends(stage, &fd), 1);
+    assert_int_equal(fd, FIRST_FD + 2 * rail);
+    settle(stage);
+}
+
+static void test_the_first_idle_channel_takes_it(void **state)
+{
+    struct stage *stage = *state;
+    for (int i = 0; i < 4; i++) {
+        send_small(stage, i % 2 == 1);
+        assert_sent_on(stage, 0);
+    }
+}
+
+/* The first one is idle, but has no room for the message: then it goes on another one at once, and not when the peer
+ * has told a larger window of the first. */
+static void test_another_one_takes_what_the_first_has_no_room_for(void **state)
+{
+    struct stage *stage = *state;
+    for (int i = 0; i < 4; i++) {
+        leave_room(stage, 0, SMALL - 1);
+        send_small(stage, i % 2 == 1);
+        assert_sent_on(stage, 1);
+    }
+    leave_room(stage, 0, SMALL);
+    send_small(stage, false);
+    assert_sent_on(stage, 0);
+}
+
+static void test_it_waits_where_none_has_room(void **state)
+{
+    struct stage *stage = *state;
+    int fd;
+    leave_room(stage, 0, SMALL - 1);
+    leave_room(stage, 1, SMALL - 1);
+    send_small(stage, false);
+    assert_int_equal(end_sends(stage, &fd), 0);
+    assert_int_equal(stage->connection->small_pending, 1);
+    leave_room(stage, 1, SMALL);
+    wf_session_push(stage->session);
+    assert_sent_on(stage, 1);
+    assert_int_equal(stage->connection->small_pending, 0);
+}
+
+#define ON_STAGE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_STAGE(test_the_first_idle_channel_takes_it),
+        ON_STAGE(test_another_one_takes_what_the_first_has_no_room_for),
+        ON_STAGE(test_it_waits_where_none_has_room),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
