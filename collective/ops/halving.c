@@ -1,8 +1,8 @@
 /*
  * Doubling and halving: log2 N rounds with a partner each, whose number differs in one bit, the lowest first. In a
- * doubling both send all that they have; in a halving each sends the half that the other one keeps, and then gets the
- * rest back by the same way. Both add in the same order. Where N is no power of two, the first ranks are folded: an
- * even one gives all to the next, and gets the result at the end.
+ * doubling both send all that they have, cut into little messages if it is small; in a halving each sends the half that
+ * the other one keeps, and then gets the rest back by the same way. Both add in the same order. Where N is no power of
+ * two, the first ranks are folded: an even one gives all to the next, and gets the result at the end.
  */
 #include "collective/ops/plan.h"
 
@@ -75,7 +75,8 @@ static uint64_t little(const struct wf_plan *plan)
 static void doubling_lay(struct wf_plan *plan)
 {
     bool scatter = plan->ask.kind == WEFT_REDUCE_SCATTER;
-    plan->segment = scatter ? elements(plan) : little(plan);
+    bool cut = !scatter && elements(plan) <= WF_PLAN_SMALL_BYTES / plan->width;
+    plan->segment = cut ? little(plan) : elements(plan);
     plan->lanes = (elements(plan) + plan->segment - 1) / plan->segment;
     plan->scratch = (scatter ? 3 : 2) * plan->segment * plan->width;
 }
@@ -116,7 +117,7 @@ static bool doubling_step(const struct wf_plan *plan, uint64_t lane, uint32_t nu
         send_to(out, rank_at(&fold, other), so_far, bytes);
         receive_from(out, rank_at(&fold, other), land, bytes);
         add(out, sum, so_far, land, fold.place < other, count);
-        out->settle = true;
+        out->settle = so_far == sum;
         out->divide = number == fold.rounds;
     } else if (number == fold.rounds + 1 && fold.takes) {
         send_to(out, ask->rank - 1, scatter ? sum + (ask->rank - 1) * part : sum, scatter ? part : bytes);

@@ -10,6 +10,8 @@
 
 /* The default of the setting `eager`: a message of so many bytes needs no answer before it goes. */
 #define WF_PLAN_LITTLE_BYTES 8192
+/* An array of so many bytes at most is cut into such messages, all of a step at once. */
+#define WF_PLAN_SMALL_BYTES (64 * 1024)
 
 /* One turn of a lane: a send and a receive at the same time, then what is made of it. */
 struct wf_step {

@@ -7,20 +7,33 @@
 #define SEGMENT_BYTES (512 * 1024) /* at most: what is received is still in the cache when it is added */
 #define LITTLE_BYTES (512 * 1024)  /* pieces below that cost more than they gain: each is announced and asked for */
 
+/* Which numbers of members a row is for. */
+enum members {
+    ANY,
+    PAIR,  /* 2 */
+    HALVED /* a power of two, and more than 2 */
+};
+
 /* Rows of a kind stand together; the first one that has room for the bytes is taken. Bytes are those of the larger of
  * `in` and `out`. */
 static const struct row {
     enum weft_collective kind;
     uint64_t up_to; /* bytes */
-    bool halves;    /* only where the number of members is a power of two, and more than 2 */
+    enum members members;
     const struct wf_algorithm *algorithm;
 } table[] = {
-    {WEFT_ALL_REDUCE, 64 * 1024, false, &wf_doubling},  {WEFT_ALL_REDUCE, 4 * 1024 * 1024, true, &wf_halving},
-    {WEFT_ALL_REDUCE, UINT64_MAX, false, &wf_ring},     {WEFT_REDUCE_SCATTER, 8 * 1024, false, &wf_doubling},
-    {WEFT_REDUCE_SCATTER, UINT64_MAX, false, &wf_ring}, {WEFT_ALL_GATHER, 64 * 1024, false, &wf_gather_doubling},
-    {WEFT_ALL_GATHER, UINT64_MAX, false, &wf_ring},     {WEFT_BROADCAST, 64 * 1024, false, &wf_tree},
-    {WEFT_BROADCAST, UINT64_MAX, false, &wf_chain},     {WEFT_ALL_TO_ALL, UINT64_MAX, false, &wf_pairs},
-    {WEFT_SHIFT, UINT64_MAX, false, &wf_pairs},
+    {WEFT_ALL_REDUCE, WF_PLAN_SMALL_BYTES, ANY, &wf_doubling},
+    {WEFT_ALL_REDUCE, 1024 * 1024, PAIR, &wf_doubling}, /* sends as much as a ring, in one step */
+    {WEFT_ALL_REDUCE, 4 * 1024 * 1024, HALVED, &wf_halving},
+    {WEFT_ALL_REDUCE, UINT64_MAX, ANY, &wf_ring},
+    {WEFT_REDUCE_SCATTER, 8 * 1024, ANY, &wf_doubling},
+    {WEFT_REDUCE_SCATTER, UINT64_MAX, ANY, &wf_ring},
+    {WEFT_ALL_GATHER, 64 * 1024, ANY, &wf_gather_doubling},
+    {WEFT_ALL_GATHER, UINT64_MAX, ANY, &wf_ring},
+    {WEFT_BROADCAST, WF_PLAN_SMALL_BYTES, ANY, &wf_tree},
+    {WEFT_BROADCAST, UINT64_MAX, ANY, &wf_chain},
+    {WEFT_ALL_TO_ALL, UINT64_MAX, ANY, &wf_pairs},
+    {WEFT_SHIFT, UINT64_MAX, ANY, &wf_pairs},
 };
 
 #define ROWS (sizeof table / sizeof table[0])
@@ -32,9 +45,9 @@ const char *wf_collective_name(enum weft_collective kind)
     return (unsigned)kind < sizeof names / sizeof names[0] ? names[kind] : "";
 }
 
-static bool can_halve(uint32_t size)
+static bool is_for(const struct row *row, uint32_t size)
 {
-    return size > 2 && (size & (size - 1)) == 0;
+    return row->members == ANY || (row->members == PAIR ? size == 2 : size > 2 && (size & (size - 1)) == 0);
 }
 
 const struct wf_algorithm *wf_plan_choose(enum weft_collective kind, uint64_t bytes, uint32_t size)
@@ -42,7 +55,7 @@ const struct wf_algorithm *wf_plan_choose(enum weft_collective kind, uint64_t by
     if (size == 1 && wf_collective_name(kind)[0])
         return &wf_alone;
     for (size_t i = 0; i < ROWS; i++)
-        if (table[i].kind == kind && bytes <= table[i].up_to && (!table[i].halves || can_halve(size)))
+        if (table[i].kind == kind && bytes <= table[i].up_to && is_for(&table[i], size))
             return table[i].algorithm;
     return NULL;
 }
@@ -92,6 +105,7 @@ const char *weft_group_algorithm(enum weft_collective collective, uint64_t bytes
 
 int weft_group_algorithms(char *text, uint64_t room)
 {
+    static const char *const members[] = {"", " (2 members)", " (4, 8, 16, ... members)"};
     char all[ROWS * 96] = "";
     size_t used = 0;
     for (size_t i = 0; i < ROWS; i++) {
@@ -102,7 +116,7 @@ int weft_group_algorithms(char *text, uint64_t room)
             snprintf(bytes, sizeof bytes, "any");
         used +=
             (size_t)snprintf(all + used, sizeof all - used, "%-14s  %-19s  %s%s\n", wf_collective_name(table[i].kind),
-                             bytes, table[i].algorithm->name, table[i].halves ? " (4, 8, 16, ... members)" : "");
+                             bytes, table[i].algorithm->name, members[table[i].members]);
     }
     return snprintf(text, text ? room : 0, "%s", all);
 }
