@@ -16,26 +16,40 @@ static int all_reduce(struct weft_group *group, float *in, float *out, int timeo
     return weft_group_all_reduce(group, in, out, ELEMENTS, WEFT_FLOAT32, WEFT_SUM, timeout_ms, err);
 }
 
+/* Waits for `count` completions, until one of them is an error; the memory of those after it may still be in use. */
+static int take(struct weft_group *group, int *count, struct weft_error *err)
+{
+    struct weft_completion completion = {0};
+    while (*count > 0 && completion.status == 0) {
+        LOOP_CHECK(weft_group_wait(group, -1, &completion, 1) == 1, "no completion");
+        *count -= 1;
+    }
+    if (completion.status < 0)
+        snprintf(err->text, sizeof err->text, "%s", completion.text);
+    return completion.status;
+}
+
 /* All-reduces, one after the other, and two more under way: until one fails. The victim tells when it is in them. */
 static int for_ever(struct group_process *process, struct weft_group *group, struct weft_error *err)
 {
     float *in = calloc(6 * ELEMENTS, sizeof *in), *out = in + 3 * ELEMENTS;
-    struct weft_completion completion;
-    int result = group_pass(process, group, GROUP_MS, err);
+    struct weft_error others;
+    int result = group_pass(process, group, GROUP_MS, err), under_way = 0;
     for (int i = 0; result == 0; i++) {
-        for (int j = 1; j <= 2 && result == 0; j++)
+        for (int j = 1; j <= 2 && result == 0; j++) {
             result = weft_group_all_reduce_start(group, in + j * ELEMENTS, out + j * ELEMENTS, ELEMENTS, WEFT_FLOAT32,
                                                  WEFT_SUM, 0, NULL, err);
+            under_way += result == 0;
+        }
         if (result == 0)
             result = all_reduce(group, in, out, -1, err);
-        for (int j = 1; j <= 2 && result == 0; j++) {
-            LOOP_CHECK(weft_group_wait(group, -1, &completion, 1) == 1, "no completion");
-            result = completion.status;
-            snprintf(err->text, sizeof err->text, "%s", completion.text);
-        }
+        if (result == 0)
+            result = take(group, &under_way, err);
         if (process->number == process->rank && i == 2)
             loop_tell(process->out, 1);
     }
+    while (under_way > 0)
+        take(group, &under_way, &others);
     free(in);
     return result;
 }
