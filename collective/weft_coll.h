@@ -128,16 +128,19 @@ WEFT_API int weft_group_status(struct weft_group *group, struct weft_error *err)
  *     and so are the calls that say how the group came together.
  *   - A barrier is an all-reduce of one byte.
  *
+ * Threads of a member may split the same parent at once. Calls meet in the order in which each member makes them: so
+ * which calls of other members a thread's call meets is chance, unless the threads of each member keep the same order.
+ *
  * What fails in a group ends that group alone, at all of its members; a member that is lost ends every group that it is
  * in, with its name and rank there, and the others go on. Ranks in the texts of a group are those of that group.
  *
- * weft_group_destroy() of it leaves it: an operation that this member has not done, or that begins later, ends the group
- * at the others. Groups may be destroyed in any order. When the group of weft_group_create() is, those that come from it
- * end in -ESHUTDOWN; they have to be destroyed all the same, also after the context. No other thread may be in a call
- * on any of them then.
+ * weft_group_destroy() of it leaves it: an operation that this member has not done, or that begins later, ends the
+ * group at the others. Groups may be destroyed in any order. When the group of weft_group_create() is, those that come
+ * from it end in -ESHUTDOWN; they have to be destroyed all the same, also after the context. No other thread may be in
+ * a call on any of them then.
  *
- * Errors: -EINVAL `parent` or `out` is NULL, -ENOMEM of one of the members of that color, at all of them (the parent
- * stays as it is), and those of a collective of the parent, which end it.
+ * Errors: -EINVAL `parent` or `out` is NULL, -ENOMEM at all members of that color where one has no memory, or has
+ * 65,535 groups (the parent stays as it is), and those of a collective of the parent, which end it.
  */
 WEFT_API int weft_group_split(struct weft_group *parent, int color, int key, int timeout_ms, struct weft_group **out,
                               struct weft_error *err);

@@ -30,6 +30,7 @@
 #define WF_COLL_ADDRESSES_BYTES 900
 #define WF_COLL_HOST_BYTES 65
 #define WF_COLL_RAILS_MAX 64
+#define WF_COLL_IDS 65536 /* of groups: 16 bits of a tag; 0 is the whole */
 #define WF_COLL_NEVER INT64_MAX
 
 enum wf_coll_state {
@@ -129,12 +130,13 @@ struct wf_coll_board {
  */
 struct weft_group {
     struct wf_coll_hub *hub;
-    struct weft_group *next;
-    uint32_t id; /* at this member: messages to it have this number; 0: the whole */
+    struct weft_group *next, **before; /* before: what points to it */
+    uint32_t id;                       /* at this member: messages to it have this number; 0: the whole */
     uint32_t rank, size;
     struct wf_coll_place *places; /* by rank */
     bool formed;                  /* false: the split is under way, and the places are those of its parent */
     bool leaving;                 /* destroy() was called */
+    bool abandoned;               /* destroy() has returned, and something is under way */
     int status;                   /* 0, or what has ended the group */
     bool by_loss;                 /* of a member, of which all are told apart from the groups */
     char text[WEFT_TEXT_BYTES];
@@ -163,8 +165,10 @@ enum wf_coll_phase {
 struct wf_coll_hub {
     pthread_mutex_t lock;
     struct weft_group whole;
-    struct weft_group *groups; /* all others */
+    struct weft_group *groups;      /* all others */
+    uint64_t ids[WF_COLL_IDS / 64]; /* bits: in use */
     uint32_t last_id;
+    uint32_t abandoned; /* groups */
     struct weft_context *context;
     struct weft_queue *queue;
     struct weft_endpoint *control, *data, *work;
@@ -288,7 +292,7 @@ void wf_coll_judge_left(struct weft_group *group);
 void wf_coll_leave(struct weft_group *group);
 /* The whole is destroyed: the others have ended. */
 void wf_coll_groups_end(struct wf_coll_hub *hub);
-/* Those that the user has destroyed, and on which nothing is under way any more. */
+/* Those that were abandoned, and on which nothing is under way any more. */
 void wf_coll_groups_free(struct wf_coll_hub *hub);
 
 /* --- operations.c --- */

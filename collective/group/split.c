@@ -10,7 +10,6 @@
 
 #include "collective/group/words.h"
 
-#define IDS 65536 /* 16 bits of a tag; 0 is the whole */
 #define LEAVE_NS (1000 * 1000000LL)
 
 /* What every member of the parent says. */
@@ -55,22 +54,35 @@ struct weft_group *wf_coll_group_of(struct wf_coll_hub *hub, uint64_t id, const 
 /* One that was not used for as long as possible: messages of a group that was destroyed may still come. 0: none. */
 static uint32_t next_id(struct wf_coll_hub *hub)
 {
-    for (uint32_t i = 1; i < IDS; i++) {
-        uint32_t id = (hub->last_id + i - 1) % (IDS - 1) + 1;
-        if (!of_id(hub, id)) {
-            hub->last_id = id;
-            return id;
-        }
+    for (uint32_t i = 1; i < WF_COLL_IDS; i++) {
+        uint32_t id = (hub->last_id + i - 1) % (WF_COLL_IDS - 1) + 1;
+        if (hub->ids[id / 64] >> id % 64 & 1)
+            continue;
+        hub->ids[id / 64] |= UINT64_C(1) << id % 64;
+        hub->last_id = id;
+        return id;
     }
     return 0;
 }
 
+static void put_in(struct weft_group *group)
+{
+    struct weft_group **first = &group->hub->groups;
+    group->before = first;
+    group->next = *first;
+    if (group->next)
+        group->next->before = &group->next;
+    *first = group;
+}
+
 static void take_out(struct weft_group *group)
 {
-    struct weft_group **at = &group->hub->groups;
-    while (*at != group)
-        at = &(*at)->next;
-    *at = group->next;
+    struct wf_coll_hub *hub = group->hub;
+    *group->before = group->next;
+    if (group->next)
+        group->next->before = group->before;
+    hub->ids[group->id / 64] &= ~(UINT64_C(1) << group->id % 64);
+    hub->abandoned -= group->abandoned;
     wf_coll_operations_free(group);
     wf_coll_board_destroy(group);
     free(group->places);
@@ -88,9 +100,8 @@ static struct weft_group *begin(struct weft_group *parent)
     struct weft_group *group = calloc(1, sizeof *group);
     if (!group)
         return NULL;
-    *group = (struct weft_group){
-        .hub = hub, .next = hub->groups, .id = next_id(hub), .rank = parent->rank, .size = parent->size};
-    hub->groups = group;
+    *group = (struct weft_group){.hub = hub, .id = next_id(hub), .rank = parent->rank, .size = parent->size};
+    put_in(group);
     wf_coll_port_init(group);
     group->places = calloc(group->size, sizeof *group->places);
     for (uint32_t rank = 0; group->places && rank < group->size; rank++)
@@ -255,9 +266,9 @@ static void say_leave(struct weft_group *group)
 
 void wf_coll_groups_free(struct wf_coll_hub *hub)
 {
-    for (struct weft_group *group = hub->groups, *next; group; group = next) {
+    for (struct weft_group *group = hub->groups, *next; group && hub->abandoned > 0; group = next) {
         next = group->next;
-        if (group->leaving && (group->under_way == 0 || hub->over))
+        if (group->abandoned && (group->under_way == 0 || hub->over))
             take_out(group);
     }
 }
@@ -278,7 +289,11 @@ void wf_coll_leave(struct weft_group *group)
         if (group->under_way > 0)
             wf_coll_rest(hub, until_ns);
     }
-    wf_coll_groups_free(hub); /* this one, or later */
+    group->abandoned = group->under_way > 0 && !hub->over;
+    hub->abandoned += group->abandoned;
+    if (!group->abandoned)
+        take_out(group);
+    wf_coll_groups_free(hub);
     bool last = hub->over && !hub->groups;
     wf_coll_unlock(hub);
     if (last)
