@@ -71,12 +71,21 @@ static bool of_run(const struct coll_sample *sample, const struct coll_run *run,
            sample->op == op;
 }
 
+static void put_why_empty(FILE *out, const struct coll_plan *plan, enum bench_collective op)
+{
+    bool divided = op == BENCH_ALL_GATHER || op == BENCH_REDUCE_SCATTER || op == BENCH_ALL_TO_ALL;
+
+    fprintf(out, "# 0 bytes: no whole element of %s (%" PRIu64 " bytes)%s is in the size asked for; nothing moves\n",
+            rank_type_name(plan->asked.type), rank_type_bytes(plan->asked.type), divided ? " for each rank" : "");
+}
+
 /* A size has up to two samples, one behind the other; the row is the first one's. */
 static void put_op(FILE *out, const struct coll_plan *plan, const struct coll_found *found, const struct coll_run *run,
                    enum bench_collective op)
 {
     const struct coll_sample *before = NULL;
     const char *why = "";
+    bool empty = false;
 
     fprintf(out, "# %s\n", rank_op_name(op));
     put_head(out);
@@ -88,8 +97,11 @@ static void put_op(FILE *out, const struct coll_plan *plan, const struct coll_fo
             put_row(out, plan, found, sample);
         if (sample->lacks[0])
             why = sample->lacks;
+        empty = empty || sample->size == 0;
         before = sample;
     }
+    if (empty)
+        put_why_empty(out, plan, op);
     if (why[0])
         fprintf(out, "# n/a: %s\n", why);
 }

@@ -51,6 +51,9 @@ pass_if "its layout: $(cat "profiles/$profile")" [ "$(sed -E 's/[0-9]+\.[0-9]+/N
 Backend: weft (libweft_coll)
 Tensor Size: 256 elements (N MB)
   AllReduce:     N ms | AlgBW: N GB/s | BusBW: N GB/s' ]
+weft collective --size 3 --op all_reduce,alltoall -n 2
+pass_if "less than an element: status $status: $(cat out err)" [ "$status" -eq 0 ]
+pass_if "why it is 0 bytes: $(cat out)" [ "$(grep -c '^# 0 bytes: no whole element of float32 (4 bytes)' out)" -eq 2 ]
 nothing_left || fail "something is left"
 
 # ---- the report knows it, from both files
