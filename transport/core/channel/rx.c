@@ -21,6 +21,7 @@
 #define GATHER_NS (500 * WF_NS_PER_US)
 #define GATHER_LEAST (4u * 1024)
 #define GATHER_MOST (64u * 1024)
+#define GATHER_FAST (256u * 1024)
 
 /* Where the next bytes of the payload go: the inbound message's places, or the sink. Returns the number of pieces. */
 static int payload_places(struct wf_channel *channel, uint64_t *covered)
@@ -79,13 +80,16 @@ static int keep_places(struct wf_channel *channel, int count, uint64_t *covered)
 static void received(struct wf_task *task);
 
 /* How many bytes of the payload a sleeping thread waits for: what comes in GATHER_NS, as far as the last receive tells. Each
- * receive takes calls and locks, whether it brings a segment or a hundred. */
+ * receive takes calls and locks, whether it brings a segment or a hundred. Of a fast stream it brings a hundred anyway, and
+ * bytes that lie longer have left the cache. */
 static uint32_t gathered(const struct wf_rx *rx)
 {
     uint64_t bytes = (uint64_t)rx->skip + rx->left;
     if (bytes < GATHER_LEAST || rx->op.result <= 0)
         return 0;
     uint64_t soon = (uint64_t)rx->op.result * GATHER_NS / (uint64_t)(rx->gap_ns > 0 ? rx->gap_ns : 1);
+    if (soon > GATHER_FAST)
+        return 0;
     bytes = bytes < soon ? bytes : soon;
     return bytes < GATHER_LEAST ? 0 : bytes < GATHER_MOST ? (uint32_t)bytes : GATHER_MOST;
 }
