@@ -192,8 +192,8 @@ static size_t receive_rest(struct world *world, struct task *receive, int fd, ch
     return total;
 }
 
-/* Whoever sleeps is not woken by a few bytes, but by enough, or by the end of the stream; a later receive that wants any
- * byte gets those that are there. */
+/* Whoever sleeps is not woken by a few bytes, but by enough, or by the end of the stream; a later receive that wants
+ * any byte gets those that are there. */
 void gathers_while_it_sleeps(const struct implementation *of)
 {
     struct world world;

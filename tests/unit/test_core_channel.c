@@ -1,6 +1,7 @@
 /* A channel's send half without a session: how a batch is laid out, what is kept until it is acknowledged, the window.
  */
 #include "core/channel/batch.h"
+#include "core/channel/gather.h"
 #include "core/channel/ops.h"
 #include "core_scene.h"
 
@@ -675,6 +676,29 @@ static void test_retransmits_add_up(void **state)
 
 #define IN_SCENE(test) cmocka_unit_test_setup_teardown(test, set_up, scene_tear_down)
 
+/* --- the receive half --- */
+
+static uint32_t gathers(int64_t result, int64_t gap_us, uint32_t skip, uint32_t left)
+{
+    struct wf_rx rx = {.op.result = result, .gap_ns = gap_us * WF_NS_PER_US, .skip = skip, .left = left};
+    return wf_rx_gathers(&rx);
+}
+
+static void test_what_a_sleeping_thread_waits_for(void **state)
+{
+    (void)state;
+    assert_int_equal(gathers(4096, 33, 0, 500000), 62060);     /* 1 Gbit/s: half a millisecond's worth, */
+    assert_int_equal(gathers(4096, 33, 500, 40000), 40500);    /* or what is left, with its padding */
+    assert_int_equal(gathers(4096, 20, 0, 500000), 64 * 1024); /* and no more */
+    assert_int_equal(gathers(4096, 33, 0, 4095), 0);           /* too little is left */
+    assert_int_equal(gathers(1448, 1000, 0, 500000), 0);       /* a slow stream: each segment counts */
+    assert_int_equal(gathers(65536, 100, 0, 500000), 0);       /* a fast one */
+    assert_int_equal(gathers(65536, 0, 0, 500000), 0);         /* the clock stands */
+    assert_int_equal(gathers(-ECANCELED, 33, 0, 500000), 0);   /* nothing came */
+    assert_int_equal(gathers(64 << 20, 1, 0, UINT32_MAX), 0);  /* no overflow */
+    assert_int_equal(gathers(4096, 33, UINT32_MAX, UINT32_MAX), 62060);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -697,6 +721,7 @@ int main(void)
         IN_SCENE(test_restart),
         IN_SCENE(test_disposals_are_told),
         IN_SCENE(test_retransmits_add_up),
+        cmocka_unit_test(test_what_a_sleeping_thread_waits_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,8 +27,8 @@ struct wf_epoll_engine {
     bool has_pwait2;
     bool skipped; /* the last poll did not ask the kernel for events */
     struct wf_hot_set hot;
-    int hot_tries; /* polls since the last one that asked for events */
-    bool again;    /* the last bytes came on the descriptor of the bytes before */
+    int hot_tries;                 /* polls since the last one that asked for events */
+    bool again;                    /* the last bytes came on the descriptor of the bytes before */
     int gathering[WF_EPOLL_BATCH]; /* descriptors whose RECV began to wait since the last sleep, and may gather bytes */
     int gathering_count;
     struct wf_list runnable, finished;

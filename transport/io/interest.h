@@ -53,8 +53,8 @@ void wf_interest_detach(struct wf_interest *set, int fd);
  * once. 0 or -errno. */
 int wf_interest_add(struct wf_interest *set, int fd, uint32_t events);
 
-/* Fewer bytes than this make no edge from now on (SO_RCVLOWAT); if they are there already, an edge comes at once. Where the
- * kernel refuses it, each byte goes on making one. */
+/* Fewer bytes than this make no edge from now on (SO_RCVLOWAT); if they are there already, an edge comes at once. Where
+ * the kernel refuses it, each byte goes on making one. */
 void wf_interest_low_water(struct wf_interest *set, int fd, uint32_t bytes);
 
 /* Takes `fd` out of the epoll set. Keeps `interest`, so that wf_interest_add() can register `fd` again. */

@@ -52,8 +52,8 @@ struct wf_op {
     uint64_t moved;   /* SEND: bytes handed to the kernel, also after a failure */
     uint64_t read;    /* SEND, set by the engine: bytes from the start that it has read ahead */
     uint32_t segment; /* SEND, set by the engine: bytes of a TCP segment; 0: not asked yet */
-    uint32_t gather;  /* RECV: a thread that sleeps for it need not be woken before so many bytes are there, or the stream
-                       * ends. They have to come, whatever the poster does meanwhile. 0: any byte counts */
+    uint32_t gather;  /* RECV: a thread that sleeps for it need not be woken before so many bytes are there, or the
+                       * stream  ends. They have to come, whatever the poster does meanwhile. 0: any byte counts */
     bool urgent;      /* RECV of small messages: an engine lets it pass large transfers if it can, and may make their
                          calls shorter */
     /* SEND: an engine with tells_start stores the time of its first call here, if the value is 0. NULL: not wanted.

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/channel/gather.h"
 #include "core/channel/lines.h"
 #include "core/channel/ops.h"
 #include "core/channel/payload.h"
@@ -16,12 +17,6 @@
 /* Receives of an express channel are urgent for so long after a small message came, because more may follow.
  * Acknowledgements and grants of large messages make none urgent: an engine cuts its large calls for urgent ones. */
 #define URGENT_NS (1 * WF_NS_PER_MS)
-
-/* What a thread sleeps for, while a payload comes slowly. */
-#define GATHER_NS (500 * WF_NS_PER_US)
-#define GATHER_LEAST (4u * 1024)
-#define GATHER_MOST (64u * 1024)
-#define GATHER_FAST (256u * 1024)
 
 /* Where the next bytes of the payload go: the inbound message's places, or the sink. Returns the number of pieces. */
 static int payload_places(struct wf_channel *channel, uint64_t *covered)
@@ -79,21 +74,6 @@ static int keep_places(struct wf_channel *channel, int count, uint64_t *covered)
 
 static void received(struct wf_task *task);
 
-/* How many bytes of the payload a sleeping thread waits for: what comes in GATHER_NS, as far as the last receive tells. Each
- * receive takes calls and locks, whether it brings a segment or a hundred. Of a fast stream it brings a hundred anyway, and
- * bytes that lie longer have left the cache. */
-static uint32_t gathered(const struct wf_rx *rx)
-{
-    uint64_t bytes = (uint64_t)rx->skip + rx->left;
-    if (bytes < GATHER_LEAST || rx->op.result <= 0)
-        return 0;
-    uint64_t soon = (uint64_t)rx->op.result * GATHER_NS / (uint64_t)(rx->gap_ns > 0 ? rx->gap_ns : 1);
-    if (soon > GATHER_FAST)
-        return 0;
-    bytes = bytes < soon ? bytes : soon;
-    return bytes < GATHER_LEAST ? 0 : bytes < GATHER_MOST ? (uint32_t)bytes : GATHER_MOST;
-}
-
 /* Builds the next receive: the rest of the payload, then the read-ahead. Session lock held. */
 static void prepare(struct wf_channel *channel)
 {
@@ -102,7 +82,7 @@ static void prepare(struct wf_channel *channel)
     uint64_t covered = 0;
     rx->op.kind = WF_OP_RECV;
     rx->op.control = NULL;
-    rx->op.gather = channel->payload ? 0 : gathered(rx);
+    rx->op.gather = channel->payload ? 0 : wf_rx_gathers(rx);
     rx->task.ended = received;
     rx->op.context = &rx->task;
     rx->op.kept = &channel->kept;

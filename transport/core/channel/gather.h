@@ -1,0 +1,33 @@
+/*
+ * gather.h: how many bytes of a payload a sleeping thread waits for. Each receive takes calls and locks, whether it
+ * brings a segment or a hundred. Of a fast stream it brings a hundred anyway, and bytes that lie longer have left the
+ * cache.
+ */
+#ifndef WF_CORE_CHANNEL_GATHER_H
+#define WF_CORE_CHANNEL_GATHER_H
+
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "core/channel/halves.h"
+
+/* What a thread sleeps for, while a payload comes slowly. */
+#define WF_GATHER_NS (500 * WF_NS_PER_US)
+#define WF_GATHER_LEAST (4u * 1024)
+#define WF_GATHER_MOST (64u * 1024)
+#define WF_GATHER_FAST (256u * 1024)
+
+/* What comes in that time, as far as the last receive tells; 0: any byte counts. */
+static inline uint32_t wf_rx_gathers(const struct wf_rx *rx)
+{
+    uint64_t bytes = (uint64_t)rx->skip + rx->left;
+    if (bytes < WF_GATHER_LEAST || rx->op.result <= 0)
+        return 0;
+    uint64_t soon = (uint64_t)rx->op.result * WF_GATHER_NS / (uint64_t)(rx->gap_ns > 0 ? rx->gap_ns : 1);
+    if (soon > WF_GATHER_FAST)
+        return 0;
+    bytes = bytes < soon ? bytes : soon;
+    return bytes < WF_GATHER_LEAST ? 0 : bytes < WF_GATHER_MOST ? (uint32_t)bytes : WF_GATHER_MOST;
+}
+
+#endif
