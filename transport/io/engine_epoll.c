@@ -158,7 +158,9 @@ static void note_gathering(struct wf_epoll_engine *engine, struct wf_fd_slot *sl
 {
     if (slot->low_water > 1 && slot->low_water > op->gather)
         wf_interest_low_water(&engine->interest, op->fd, 1);
-    if (op->gather > 1 && engine->gathering_count < WF_EPOLL_BATCH)
+    int count = engine->gathering_count;
+    bool noted = count > 0 && engine->gathering[count - 1] == op->fd; /* it is looked at again and again */
+    if (op->gather > 1 && !noted && count < WF_EPOLL_BATCH)
         engine->gathering[engine->gathering_count++] = op->fd;
 }
 

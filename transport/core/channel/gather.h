@@ -17,11 +17,15 @@
 #define WF_GATHER_MOST (64u * 1024)
 #define WF_GATHER_FAST (256u * 1024)
 
+/* Bytes that lie below the mark are not heard: a rail that has become slow all of a sudden must not seem lost for them.
+ */
+#define WF_GATHER_PATIENCE_NS WF_NS_PER_S /* nothing gathers with a rail_timeout_ms of less */
+
 /* What comes in that time, as far as the last receive tells; 0: any byte counts. */
-static inline uint32_t wf_rx_gathers(const struct wf_rx *rx)
+static inline uint32_t wf_rx_gathers(const struct wf_rx *rx, int64_t rail_timeout_ns)
 {
     uint64_t bytes = (uint64_t)rx->skip + rx->left;
-    if (bytes < WF_GATHER_LEAST || rx->op.result <= 0)
+    if (bytes < WF_GATHER_LEAST || rx->op.result <= 0 || rail_timeout_ns < WF_GATHER_PATIENCE_NS)
         return 0;
     uint64_t soon = (uint64_t)rx->op.result * WF_GATHER_NS / (uint64_t)(rx->gap_ns > 0 ? rx->gap_ns : 1);
     if (soon > WF_GATHER_FAST)

@@ -82,7 +82,7 @@ static void prepare(struct wf_channel *channel)
     uint64_t covered = 0;
     rx->op.kind = WF_OP_RECV;
     rx->op.control = NULL;
-    rx->op.gather = channel->payload ? 0 : wf_rx_gathers(rx);
+    rx->op.gather = channel->payload ? 0 : wf_rx_gathers(rx, channel->lines->guard->world->tuning.rail_timeout_ns);
     rx->task.ended = received;
     rx->op.context = &rx->task;
     rx->op.kept = &channel->kept;

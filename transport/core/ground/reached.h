@@ -6,7 +6,8 @@
  * names the table, the state and the event as the page does. Where a row has several events, separated by ';', each
  * event has its own mark. An event may be marked in several places. In the library a mark compiles to nothing. The
  * model test is built from sources of its own in which marks count: it fails when a mark was never reached, and
- * tests/scripts/protocol_test.sh fails when a row has no mark.
+ * tests/scripts/protocol_test.sh fails when a row has no mark. Under the sanitizer of addresses marks count everywhere;
+ * only the model reads them.
  */
 #ifndef WF_CORE_GROUND_REACHED_H
 #define WF_CORE_GROUND_REACHED_H
@@ -16,7 +17,7 @@
 #ifdef WF_COUNT_REACHED
 
 /* One mark. The linker gathers pointers to all marks, from __start_wf_reached to __stop_wf_reached. Owner: the one
- * thread of the model test. */
+ * thread of the model test; where tests have more of them the counts mean nothing. */
 struct wf_reached {
     const char *row;
     uint64_t count;

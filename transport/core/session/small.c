@@ -20,8 +20,8 @@ static bool is_plain(const struct wf_session *session, const struct wf_frame *fr
            frame->total <= session->terms.limits.eager && frame->base == 0;
 }
 
-/* Is it the next message to be matched, within the windows, and has the pool room for it? It will not use the pool, but
- * its sender has spent credit for that room. */
+/* Is it the next message to be matched, within the windows, and has the pool room for it? It uses the pool if no
+ * receive is posted, and its sender has spent credit for that room in either case. */
 static bool in_turn(const struct wf_channel *channel, const struct weft_connection *connection,
                     const struct wf_frame *frame)
 {
