@@ -1,7 +1,7 @@
 #!/bin/bash
 # test_flip.sh: damage on the way in is found by the verification, told with its place, and is a failure. With checksums
 # (setting crc) no damaged byte gets that far, and what was damaged is sent again.
-# All that was measured is sent again and verified: damage that is rare is found, too.
+# All that was measured is sent again and verified: damage that is rare is found, too, with each of LOOP_SEEDS.
 . "$(dirname "$0")/loop_lib.sh"
 : "${FLIP_LIBRARY:?the preloaded library}"
 
@@ -64,7 +64,7 @@ seldom() { # FLIP-EVERY COMMAND OPTIONS...
 seldom 80M pair --size 4M -n 100 -w 0 --inflight 1
 seldom 80M pair --size 1M -n 400 -w 0 --inflight 8 --buffers 8
 seldom 80M pair --lat --size 1M -n 200 -w 0
-seldom 80M mesh --endpoints 2 --size 4M -n 6 -w 0 --scope all
+seldom 80M mesh --endpoints 2 --size 4M -n 12 -w 0 --scope all
 
 # ---- and with --check all every flip of the timed pass is counted, but for those in headers: these cost a channel.
 # ---- Without padding behind the headers: a flip there hurts nothing.
