@@ -87,7 +87,7 @@ static int play_and_die(int in, int out, void *arg)
     struct group_world *world = arg;
     char answer[512];
     struct weft_context *context = loop_context(SETTINGS, 1);
-    int tag = group_play(world, context, 3, 2, 4, answer);
+    int tag = group_play(world, context, GROUP_VERSION, 2, 4, answer);
     LOOP_CHECK(tag == 2, "answer %d '%s'", tag, answer);
     loop_tell(out, 1);
     loop_hear(in);

@@ -136,7 +136,7 @@ static int play_version(int in, int out, void *arg)
     char answer[512];
     (void)in, (void)out;
     struct weft_context *context = loop_context(NULL, 1);
-    int tag = group_play(world, context, 7, 2, 3, answer);
+    int tag = group_play(world, context, GROUP_VERSION + 3, 2, 3, answer);
     LOOP_CHECK(tag == 3 && strstr(answer, "it has version 7 of groups, this one 4"), "answer %d '%s'", tag, answer);
     loop_context_end(context);
     return 0;
