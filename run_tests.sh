@@ -11,7 +11,7 @@ usage() {
     cat <<'EOF'
 usage: run_tests.sh [--full] [--area AREA,...] [--only VARIANT] [--ci] [--help]
 
-Builds and tests Weft: the quick tests, in each variant. About 18 minutes on two cores that are otherwise idle; what
+Builds and tests Weft: the quick tests, in each variant. About 20 minutes on two cores that are otherwise idle; what
 setup.sh may have to install first is not counted.
 
   --full           all tests, hours
