@@ -688,16 +688,18 @@ static uint32_t gathers(int64_t result, int64_t gap_us, uint32_t skip, uint32_t 
 static void test_what_a_sleeping_thread_waits_for(void **state)
 {
     (void)state;
-    assert_int_equal(gathers(4096, 33, 0, 500000), 62060);     /* 1 Gbit/s: half a millisecond's worth, */
-    assert_int_equal(gathers(4096, 33, 500, 40000), 40500);    /* or what is left, with its padding */
-    assert_int_equal(gathers(4096, 20, 0, 500000), 64 * 1024); /* and no more */
+    assert_int_equal(gathers(4096, 33, 0, 500000), 64 * 1024); /* 1 Gbit/s */
+    assert_int_equal(gathers(4096, 66, 0, 500000), 32 * 1024); /* half of it, */
+    assert_int_equal(gathers(4096, 70, 0, 500000), 32 * 1024); /* or nearly */
+    assert_int_equal(gathers(4096, 33, 500, 40000), 40500);    /* what is left, with its padding */
     assert_int_equal(gathers(4096, 33, 0, 4095), 0);           /* too little is left */
     assert_int_equal(gathers(1448, 1000, 0, 500000), 0);       /* a slow stream: each segment counts */
-    assert_int_equal(gathers(65536, 100, 0, 500000), 0);       /* a fast one */
-    assert_int_equal(gathers(65536, 0, 0, 500000), 0);         /* the clock stands */
-    assert_int_equal(gathers(-ECANCELED, 33, 0, 500000), 0);   /* nothing came */
-    assert_int_equal(gathers(64 << 20, 1, 0, UINT32_MAX), 0);  /* no overflow */
-    assert_int_equal(gathers(4096, 33, UINT32_MAX, UINT32_MAX), 62060);
+    assert_int_equal(gathers(4096, 1000, 0, 500000), 4096);
+    assert_int_equal(gathers(65536, 100, 0, 500000), 0);      /* a fast one */
+    assert_int_equal(gathers(65536, 0, 0, 500000), 0);        /* the clock stands */
+    assert_int_equal(gathers(-ECANCELED, 33, 0, 500000), 0);  /* nothing came */
+    assert_int_equal(gathers(64 << 20, 1, 0, UINT32_MAX), 0); /* no overflow */
+    assert_int_equal(gathers(4096, 33, UINT32_MAX, UINT32_MAX), 64 * 1024);
 }
 
 int main(void)

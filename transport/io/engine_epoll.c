@@ -157,7 +157,7 @@ static enum wf_outcome try_accept(struct wf_fd_slot *slot, struct wf_op *op)
 static void note_gathering(struct wf_epoll_engine *engine, struct wf_fd_slot *slot, const struct wf_op *op)
 {
     if (slot->low_water > 1 && slot->low_water > op->gather)
-        wf_interest_low_water(&engine->interest, op->fd, 1);
+        wf_interest_low_water(&engine->interest, op->fd, op->gather > 1 ? op->gather : 1);
     int count = engine->gathering_count;
     bool noted = count > 0 && engine->gathering[count - 1] == op->fd; /* it is looked at again and again */
     if (op->gather > 1 && !noted && count < WF_EPOLL_BATCH)
