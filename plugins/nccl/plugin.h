@@ -106,8 +106,6 @@ enum nccl_result plugin_test(void *request, int *done, int *sizes);
 enum nccl_result plugin_iflush(void **request);
 enum nccl_result plugin_reg_mr(void *comm, void *data, size_t size, int type, void **mhandle);
 enum nccl_result plugin_dereg_mr(void *mhandle);
-/* Both are of device offload, which this plugin does not have. */
-enum nccl_result plugin_no_offload(const char *call);
 
 /* --- what is said (say.c) --- */
 

@@ -113,15 +113,3 @@ enum nccl_result table_iflush(void *comm, int n, void **data, int *sizes, void *
     (void)comm, (void)n, (void)data, (void)sizes, (void)mhandles;
     return plugin_iflush(request);
 }
-
-enum nccl_result table_device_mr(void *comm, void *mhandle, void **device_mhandle)
-{
-    (void)comm, (void)mhandle, (void)device_mhandle;
-    return plugin_no_offload("getDeviceMr");
-}
-
-enum nccl_result table_irecv_consumed(void *comm, int n, void *request)
-{
-    (void)comm, (void)n, (void)request;
-    return plugin_no_offload("irecvConsumed");
-}

@@ -59,7 +59,5 @@ enum nccl_result table_dereg_mr(void *comm, void *mhandle);
 enum nccl_result table_irecv_v10(void *comm, int n, void **data, size_t *sizes, int *tags, void **mhandles,
                                  void **phandles, void **request);
 enum nccl_result table_iflush(void *comm, int n, void **data, int *sizes, void **mhandles, void **request);
-enum nccl_result table_device_mr(void *comm, void *mhandle, void **device_mhandle);
-enum nccl_result table_irecv_consumed(void *comm, int n, void *request);
 
 #endif

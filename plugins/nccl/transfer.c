@@ -219,9 +219,3 @@ enum nccl_result plugin_dereg_mr(void *mhandle)
     weft_deregister(mhandle);
     return NCCL_SUCCESS;
 }
-
-enum nccl_result plugin_no_offload(const char *call)
-{
-    plugin_warn("%s: this plugin has no device offload", call);
-    return NCCL_INTERNAL_ERROR;
-}

@@ -35,8 +35,6 @@ TABLE_EXPORT const struct nccl_net_v12 ncclNetPlugin_v12 = {
     .close_send = plugin_close,
     .close_recv = plugin_close,
     .close_listen = plugin_close_listen,
-    .device_mr = table_device_mr,
-    .irecv_consumed = table_irecv_consumed,
     .finalize = table_finalize,
     .set_net_attr = table_set_net_attr,
 };

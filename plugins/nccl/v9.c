@@ -47,6 +47,4 @@ TABLE_EXPORT const struct nccl_net_v9 ncclNetPlugin_v9 = {
     .close_send = plugin_close,
     .close_recv = plugin_close,
     .close_listen = plugin_close_listen,
-    .device_mr = table_device_mr,
-    .irecv_consumed = table_irecv_consumed,
 };

@@ -128,6 +128,9 @@ enum nccl_result net_irecv(void *comm, int n, void **data, size_t *sizes, int *t
 enum nccl_result net_iflush(void *comm, int n, void **data, int *sizes, void **mhandles, void **request);
 /* `done` must be written whenever the call succeeds. */
 enum nccl_result net_test(void *request, bool *done, int *sizes);
+/* After a receive that is done; nothing where the plugin leaves it out. NCCL calls it of any device, one that offloads
+ * or not. */
+enum nccl_result net_irecv_consumed(void *comm, int n, void *request);
 enum nccl_result net_close_send(void *comm);
 enum nccl_result net_close_recv(void *comm);
 enum nccl_result net_close_listen(void *listener);

@@ -179,6 +179,13 @@ enum nccl_result net_test(void *request, bool *done, int *sizes)
     return result;
 }
 
+enum nccl_result net_irecv_consumed(void *comm, int n, void *request)
+{
+    if (!net_table.irecv_consumed)
+        return NCCL_SUCCESS;
+    return TIMED("irecvConsumed", net_table.irecv_consumed(comm, n, request));
+}
+
 enum nccl_result net_close_send(void *comm)
 {
     return TIMED("closeSend", net_table.close_send(comm));

@@ -214,6 +214,9 @@ static bool test_one(struct end *end, int index)
             return false;
         for (int i = slots; i < SIZES_MAX; i++)
             CHECK(sizes[i] == -1, "test writes size %d of a request with %d: NCCL adds all 32", i, slots);
+        if (!end->sending)
+            CHECK(net_irecv_consumed(end->comm, slots, live->request) == NCCL_SUCCESS,
+                  "irecvConsumed fails: NCCL calls it after every receive, where there is one");
         if (!end->sending && end->flow->optional)
             live->request = NULL;
     }

@@ -36,6 +36,7 @@ caught writes_late close_in_flight 'FAILED'
 caught descriptor_stays rounds 'descriptors after'
 caught thread_stays never_used 'threads after'
 caught no_speed properties 'speed 0'
+caught consumed_refused basic 'irecvConsumed fails'
 caught loss_unseen killed_peer 'are no error'
 caught loss_unsaid killed_peer 'no warning'
 finish

@@ -145,7 +145,8 @@ static enum nccl_result init_v10(void **context, UNUSED uint64_t comm_id, struct
     net_table.test = TABLE(n)->test;                                                                                   \
     net_table.close_send = TABLE(n)->close_send;                                                                       \
     net_table.close_recv = TABLE(n)->close_recv;                                                                       \
-    net_table.close_listen = TABLE(n)->close_listen
+    net_table.close_listen = TABLE(n)->close_listen;                                                                   \
+    net_table.irecv_consumed = TABLE(n)->irecv_consumed
 #define OWN(n, transfer)                                                                                               \
     net_table.init = init_v##n;                                                                                        \
     net_table.properties = properties_v##n;                                                                            \

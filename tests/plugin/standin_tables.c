@@ -138,10 +138,16 @@ static enum nccl_result irecv_v10(void *comm, int n, void **data, size_t *sizes,
     return standin_irecv(comm, n, data, sizes, tags, request);
 }
 
+/* NCCL calls it where there is one, without asking whether the device offloads. */
+static enum nccl_result consumed(UNUSED void *comm, UNUSED int n, UNUSED void *request)
+{
+    return standin_fault("consumed_refused") ? NCCL_INTERNAL_ERROR : NCCL_SUCCESS;
+}
+
 #define COMMON                                                                                                         \
     .name = "standin", .devices = standin_devices, .accept = standin_accept, .reg_mr = standin_reg,                    \
     .dereg_mr = standin_dereg, .test = standin_test, .close_send = standin_close, .close_recv = standin_close,         \
-    .close_listen = standin_close_listen
+    .close_listen = standin_close_listen, .irecv_consumed = consumed
 
 #define TABLE(n) EXPORT extern const struct nccl_net_v##n ncclNetPlugin_v##n
 TABLE(8);
