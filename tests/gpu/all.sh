@@ -68,6 +68,18 @@ done
 
 # ---- steps
 
+running='' # the step that a signal to this script has to end first
+mps=''     # the folder of our MPS server
+leave() {
+    [[ -z $running ]] || kill "$running"
+    [[ -n $mps ]] || return
+    echo quit | timeout 30 nvidia-cuda-mps-control >/dev/null 2>&1
+    rm -rf -- "$mps"
+    mps=''
+}
+trap leave EXIT
+trap 'exit 1' INT TERM HUP
+
 # step NAME SECONDS COMMAND...: runs it, with what it says in NAME.log; keeps what became of it. 77 is a skipped step, whose
 # reason is its last line.
 step() {
@@ -75,8 +87,11 @@ step() {
     [[ $name =~ $only ]] || return
     shift 2
     printf '%-48s ' "$name"
-    timeout -k 10 "$limit" "$@" >"$out/$name.log" 2>&1 </dev/null
+    timeout -k 10 "$limit" "$@" >"$out/$name.log" 2>&1 </dev/null &
+    running=$!
+    wait "$running"
     rc=$?
+    running=''
     case $rc in
     0) what=passed ;;
     77)
@@ -131,8 +146,8 @@ weft=$build/bin/weft
 # ---- the GPU
 
 ((emulated)) && export LD_LIBRARY_PATH=$build/emulated${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-"$weft" pair --local --rails "$rails" --memory cuda --set cuda=require --size 8 -n 1 -w 0 --csv "$out/probe.csv" \
-    --quiet >"$out/probe.log" 2>&1 </dev/null
+timeout -k 10 60 "$weft" pair --local --rails "$rails" --memory cuda --set cuda=require --size 8 -n 1 -w 0 \
+    --csv "$out/probe.csv" --quiet >"$out/probe.log" 2>&1 </dev/null
 status=$?
 if ((status == 77)); then
     cat -- "$out/probe.log" >&2
@@ -220,15 +235,6 @@ fi
 
 # ---- figures: two processes use the same GPU, so an MPS server lets them use it at the same time
 
-mps=''
-leave() {
-    [[ -n $mps ]] || return
-    echo quit | timeout 30 nvidia-cuda-mps-control >/dev/null 2>&1
-    rm -rf -- "$mps"
-    mps=''
-}
-trap leave EXIT
-trap 'exit 1' INT TERM HUP
 if ! command -v nvidia-cuda-mps-control >/dev/null; then
     skip mps 'nvidia-cuda-mps-control is not here: the two nodes take turns on a GPU'
 elif mps=$(mktemp -d /tmp/weft-mps.XXXXXX); then # a socket's name has to be short
@@ -236,7 +242,7 @@ elif mps=$(mktemp -d /tmp/weft-mps.XXXXXX); then # a socket's name has to be sho
     mkdir -p -- "$mps/pipe" "$mps/log"
     step mps 60 bash -c 'nvidia-cuda-mps-control -d && echo get_server_list | nvidia-cuda-mps-control'
     # A server that allows no client would fail what works without it.
-    if ! "$weft" pair --local --rails "$rails" --memory cuda --size 8 -n 1 -w 0 --quiet >>"$out/mps.log" 2>&1; then
+    if ! timeout -k 10 60 "$weft" pair --local --rails "$rails" --memory cuda --size 8 -n 1 -w 0 --quiet >>"$out/mps.log" 2>&1; then
         echo 'no client can use it: measured without' >>"$out/mps.log"
         leave
         unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
@@ -281,12 +287,27 @@ over() { # PLUGIN NETWORK NAME SECONDS COMMAND...: a step with that network of N
         _ "$network" "$out/$name.nccl" "$@"
 }
 ranks=$out/nccl_ranks
+# Against the NCCL and the CUDA runtime of the system, or those of Python's packages.
+build_ranks() {
+    local folders flags=() folder lib runtime
+    folders=$(python3 -c 'import glob, sysconfig
+for folder in glob.glob(sysconfig.get_path("purelib") + "/nvidia/*/include"): print(folder[:-len("/include")])' 2>/dev/null)
+    for folder in /usr/local/cuda $folders; do
+        for lib in "$folder/lib64" "$folder/lib"; do
+            [[ ! -d $lib ]] || flags+=("-L$lib" "-Wl,-rpath,$lib")
+        done
+        flags+=("-I$folder/include")
+    done
+    for runtime in -lcudart -l:libcudart.so.13; do
+        cc -std=gnu17 -O2 -o "$ranks" "$root/tests/gpu/nccl_ranks.c" "${flags[@]}" -l:libnccl.so.2 "$runtime" && return
+    done
+    return 1
+}
 if ((emulated)); then
     skip nccl-plugin 'the real NCCL does not start with the emulated driver'
 elif [[ ! -e $plugin ]]; then
     skip nccl-plugin "there is no $plugin"
-elif ! cc -std=gnu17 -O2 -I/usr/local/cuda/include -o "$ranks" "$root/tests/gpu/nccl_ranks.c" -L/usr/local/cuda/lib64 \
-    -lnccl -lcudart >"$out/nccl-plugin.log" 2>&1; then
+elif ! build_ranks >"$out/nccl-plugin.log" 2>&1; then
     skip nccl-plugin "nccl_ranks.c does not build here: $(tail -n 1 "$out/nccl-plugin.log")"
 else
     for ((round = 1; round <= rounds; round++)); do

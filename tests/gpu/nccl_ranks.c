@@ -12,6 +12,7 @@
  */
 #include <cuda_runtime.h>
 #include <nccl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,20 +169,27 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: nccl_ranks [MAX_BYTES [ROUNDS]]\n");
         return 2;
     }
+    pid_t children[RANKS];
     for (int i = 0; i < RANKS; i++) {
         struct rank rank = {.number = i, .most = most, .rounds = rounds};
-        pid_t child = fork();
-        if (child == 0)
+        children[i] = fork();
+        if (children[i] == 0)
             exit(be(&rank, pipe_ends));
-        if (child < 0)
+        if (children[i] < 0)
             return 1;
     }
     close(pipe_ends[0]);
     close(pipe_ends[1]);
     for (int i = 0; i < RANKS; i++) {
         int status;
-        wait(&status);
+        pid_t ended = wait(&status);
         int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+        /* A kernel of the other rank waits for the one that failed, for ever. */
+        for (int k = 0; k < RANKS; k++)
+            if (children[k] == ended)
+                children[k] = 0;
+            else if (code != 0 && children[k] > 0)
+                kill(children[k], SIGKILL);
         worst = code > worst ? code : worst;
     }
     return worst;
