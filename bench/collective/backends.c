@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/machine/gpus.h"
 #include "bench/words/words.h"
 #include "plan.h"
 
@@ -45,7 +46,7 @@ static const struct coll_way gloo_ways[] = {
 
 static const struct coll_backend all[COLL_BACKENDS] = {
     {"weft", NULL, NULL, COLL_BY_US, WAYS(weft_ways), NULL},
-    {"nccl", NULL, NULL, COLL_BY_NOTHING, WAYS(weft_ways), NULL},
+    {"nccl", NULL, NULL, COLL_BY_US, WAYS(weft_ways), NULL},
     {"openmpi", "weft-coll-openmpi", "libopenmpi-dev", COLL_BY_OPENMPI, WAYS(openmpi_ways), NULL},
     {"mpich", "weft-coll-mpich", "libmpich-dev", COLL_BY_MPICH, WAYS(mpich_ways), NULL},
     {"gloo", "weft-coll-gloo", "libgloo-dev and a C++ compiler", COLL_BY_US, WAYS(gloo_ways),
@@ -58,6 +59,16 @@ const struct coll_backend *coll_backend_find(const char *name)
         if (strcmp(all[i].name, name) == 0)
             return &all[i];
     return NULL;
+}
+
+bool coll_is_weft(const struct coll_backend *backend)
+{
+    return backend == &all[0];
+}
+
+static bool is_nccl(const struct coll_backend *backend)
+{
+    return backend == &all[1];
 }
 
 int coll_way_count(const struct coll_plan *plan, const struct coll_backend *backend)
@@ -82,14 +93,34 @@ static const char *launcher(const struct coll_backend *backend)
     return backend->starter == COLL_BY_OPENMPI ? "mpirun.openmpi" : "mpiexec.mpich";
 }
 
+/* The kind of memory. Whether other hosts have a GPU, their ranks say. */
+static void lacks_memory(const struct coll_plan *plan, const struct coll_backend *backend, char why[200])
+{
+    static struct weft_gpu_info gpus[BENCH_GPUS_MAX];
+    const char *memory = wf_config_text(plan->options->config, WF_SET_MEMORY);
+    bool on_gpu = is_nccl(backend) || strcmp(memory, "cuda") == 0;
+    struct wf_status status = {0};
+    enum bench_memory kind;
+
+    if (is_nccl(backend) && plan->options->command == BENCH_OVERLAP)
+        snprintf(why, 200, "it works on GPU memory, and the layers are computed on the processor");
+    else if (is_nccl(backend) && strcmp(memory, "host") == 0)
+        snprintf(why, 200, "it works on GPU memory: leave out --memory host");
+    else if (on_gpu && backend->program)
+        snprintf(why, 200, "it is measured in host memory only: leave out --memory cuda");
+    else if (on_gpu && plan->host_count == 0 && bench_gpus_find(gpus, BENCH_GPUS_MAX, &kind, &status) <= 0)
+        snprintf(why, 200, "no GPU memory here: %.160s", status.text);
+}
+
 void coll_lacks(const struct coll_plan *plan, const struct coll_backend *backend, uint32_t ranks, char why[200])
 {
     char path[PATH_MAX];
 
     why[0] = '\0';
-    if (backend->starter == COLL_BY_NOTHING)
-        snprintf(why, 200, "its collectives need a GPU for each rank, and are not built in yet");
-    else if (!program_path(plan, backend, path))
+    lacks_memory(plan, backend, why);
+    if (why[0])
+        return;
+    if (!program_path(plan, backend, path))
         snprintf(why, 200, "%s was not built: it needs %s", backend->program, backend->package);
     else if (plan->found && backend->starter != COLL_BY_US)
         snprintf(why, 200, "with found ranks, an MPI would need its own launcher: use --processes N or --hosts");
@@ -194,6 +225,22 @@ static void put_settings(const struct coll_plan *plan, struct peer_command *out)
     }
 }
 
+/* What of the benchmark's settings a rank of ours has to know: where its memory is. */
+static void put_memory(const struct coll_plan *plan, const struct coll_run *run, struct peer_command *out)
+{
+    const struct wf_config *config = plan->options->config;
+
+    if (is_nccl(run->backend)) {
+        peer_word(out, "--backend");
+        peer_word(out, "nccl");
+    }
+    for (int i = 0; i < WF_SETTING_COUNT; i++)
+        if ((i == WF_SET_MEMORY || i == WF_SET_NCCL_LIBRARY) && !bench_is_default(config, i)) {
+            peer_word(out, "--set");
+            peer_word(out, "%s=%s", wf_setting(i)->name, wf_config_text(config, i));
+        }
+}
+
 static void put_weft(const struct coll_plan *plan, const struct coll_run *run, uint32_t rank, struct peer_command *out)
 {
     peer_word(out, "%s", plan->self);
@@ -209,6 +256,7 @@ static void put_weft(const struct coll_plan *plan, const struct coll_run *run, u
         peer_word(out, "%s", run->words[i]);
     if (!run->words)
         put_asked(run->asked, out);
+    put_memory(plan, run, out);
     if (!run->words && plan->options->command != BENCH_OVERLAP) {
         peer_word(out, "--duration");
         peer_word(out, "%s", wf_config_text(plan->options->config, WF_SET_DURATION));

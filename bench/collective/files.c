@@ -31,7 +31,7 @@ static json_t *sample_to_json(const struct coll_plan *plan, const struct coll_fo
 {
     double us = coll_sample_us(sample);
     json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:b, s:I, s:I}", "backend", sample->backend->name,
-                             "way", sample->way->name, "memory", "host", "op", rank_op_name(sample->op), "type",
+                             "way", sample->way->name, "memory", sample->memory, "op", rank_op_name(sample->op), "type",
                              rank_type_name(plan->asked.type), "redop",
                              rank_op_reduces(sample->op) ? rank_redop_name(plan->asked.redop) : "none", "ranks",
                              (json_int_t)sample->ranks, "in_place", sample->in_place, "size_bytes",
@@ -70,7 +70,7 @@ static json_t *comparisons(const struct coll_found *found)
 
     for (size_t i = 0; i < found->count; i++) {
         const struct coll_sample *own = &found->samples[i];
-        const struct coll_sample *other = own->backend->program ? NULL : coll_best_other(found, own);
+        const struct coll_sample *other = coll_is_weft(own->backend) ? coll_best_other(found, own) : NULL;
         if (other && own->rounds)
             json_array_append_new(all, comparison_to_json(own, other));
     }
@@ -133,8 +133,8 @@ static int put_csv(const void *what, FILE *file)
         double us = coll_sample_us(sample);
         if (!sample->rounds)
             continue;
-        fprintf(file, "%s,%s,host,%s,%s,%s,%u,%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%d,%.9g,%.9g,%.9g,%.9g,",
-                sample->backend->name, sample->way->name, rank_op_name(sample->op),
+        fprintf(file, "%s,%s,%s,%s,%s,%s,%u,%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%d,%.9g,%.9g,%.9g,%.9g,",
+                sample->backend->name, sample->way->name, sample->memory, rank_op_name(sample->op),
                 rank_type_name(both->plan->asked.type),
                 rank_op_reduces(sample->op) ? rank_redop_name(both->plan->asked.redop) : "none", sample->ranks,
                 sample->in_place, sample->size, sample->count, sample->iters, sample->rounds, us, sample->min_us,

@@ -122,8 +122,13 @@ int coll_found_read(struct coll_found *found, const struct coll_run *run, const 
                     uint32_t *ranks, struct wf_status *status)
 {
     struct reading reading = {found, run};
+    int result = coll_read_lines(text, run->backend->name, take_line, &reading, facts, ranks, status);
+    const char *memory = json_string_value(json_object_get(*facts, "memory"));
 
-    return coll_read_lines(text, run->backend->name, take_line, &reading, facts, ranks, status);
+    for (size_t i = 0; i < found->count; i++)
+        if (found->samples[i].backend == run->backend && found->samples[i].ranks == *ranks)
+            bench_copy_text(found->samples[i].memory, sizeof found->samples[i].memory, memory ? memory : "host");
+    return result;
 }
 
 /* --- figures --- */
@@ -160,7 +165,7 @@ const struct coll_sample *coll_best_other(const struct coll_found *found, const 
 
     for (size_t i = 0; i < found->count; i++) {
         const struct coll_backend *backend = found->samples[i].backend;
-        const struct coll_sample *one = backend->program ? coll_best(found, like, backend) : NULL;
+        const struct coll_sample *one = coll_is_weft(backend) ? NULL : coll_best(found, like, backend);
         if (one && (!best || coll_sample_us(one) < coll_sample_us(best)))
             best = one;
     }

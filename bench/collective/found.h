@@ -20,6 +20,7 @@ struct coll_sample {
     enum bench_collective op;
     bool in_place;
     uint64_t size, count, iters;
+    char memory[24]; /* that it works on: "host", "cuda", "cuda (emulated)" */
     char lacks[120]; /* why there is none; "": there is one */
     double *means;   /* microseconds, of each round; owned */
     int rounds;

@@ -25,11 +25,11 @@ struct coll_way {
     const char *settings[COLL_WAY_SETTINGS]; /* "NAME=VALUE"; ends with NULL */
 };
 
-enum coll_starter { COLL_BY_US, COLL_BY_OPENMPI, COLL_BY_MPICH, COLL_BY_NOTHING };
+enum coll_starter { COLL_BY_US, COLL_BY_OPENMPI, COLL_BY_MPICH };
 
 struct coll_backend {
     const char *name;
-    const char *program; /* in the folder of weft; NULL: weft itself */
+    const char *program; /* in the folder of weft; NULL: weft itself, also for NCCL */
     const char *package; /* what it is built with, where it is missing */
     enum coll_starter starter;
     const struct coll_way *ways; /* the first one is that without --best */
@@ -38,6 +38,7 @@ struct coll_backend {
 };
 
 const struct coll_backend *coll_backend_find(const char *name);
+bool coll_is_weft(const struct coll_backend *backend);
 
 /* Owner: the measuring thread. */
 struct coll_plan {

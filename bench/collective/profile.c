@@ -78,7 +78,9 @@ static void put_size(FILE *file, const struct profile *profile, uint64_t asked)
 static int put_profile(const void *what, FILE *file)
 {
     const struct profile *profile = what;
-    const char *by = profile->backend->program ? profile->backend->program : "libweft_coll";
+    const char *by = profile->backend->program        ? profile->backend->program
+                     : coll_is_weft(profile->backend) ? "libweft_coll"
+                                                      : "NCCL";
 
     fprintf(file, "%s\nConfiguration: World Size=%u\nBackend: %s (%s)\n%s\n", RULE, profile->ranks,
             profile->backend->name, by, RULE);

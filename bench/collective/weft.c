@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "bench/nodes/link.h"
+#include "gpu.h"
 #include "member.h"
+#include "nccl.h"
 #include "plan.h"
 #include "work.h"
 
@@ -18,6 +20,8 @@ static struct {
     const struct bench_options *options;
     struct coll_membership member;
     int timeout_ms;
+    struct rank_backend *backend;
+    bool on_gpu;
     double line; /* GB/s that the rails of this host allow each of its ranks; negative: not known */
     struct rank_step steps[TREE + 2];
 } own = {.steps = {{"close", 0},
@@ -100,13 +104,22 @@ static int note_line(uint32_t ranks, struct wf_status *status)
 
 static int weft_open(const struct rank_asked *asked, uint32_t *rank, uint32_t *ranks, struct wf_status *status)
 {
+    int gpu;
+    bool shared;
+
     own.timeout_ms = (int)asked->timeout_s * 1000;
-    int result = make(0, status);
+    int result = own.on_gpu ? coll_gpu_find(own.options, status) : 0;
+    if (result == 0)
+        result = make(0, status);
     if (result)
         return result;
     *rank = weft_group_rank(own.member.group);
     *ranks = weft_group_size(own.member.group);
-    return note_line(*ranks, status);
+    if (own.on_gpu) {
+        own.backend->memory = coll_gpu_memory();
+        result = coll_gpu_choose(&own.member, own.timeout_ms, &gpu, &shared, status);
+    }
+    return result ? result : note_line(*ranks, status);
 }
 
 static const char *const renewals[] = {"group", "context and group", NULL};
@@ -236,9 +249,18 @@ static void weft_close(void)
     coll_leave(&own.member);
 }
 
+static void on_gpu(struct rank_backend *backend)
+{
+    own.on_gpu = true;
+    own.backend = backend;
+    backend->take = coll_gpu_take;
+    backend->give = coll_gpu_give;
+    backend->copy = coll_gpu_copy;
+}
+
 int coll_member(const struct bench_options *options, const struct rank_asked *asked)
 {
-    static const struct rank_backend backend = {
+    static struct rank_backend backend = {
         .name = "weft",
         .open = weft_open,
         .facts = weft_facts,
@@ -260,6 +282,13 @@ int coll_member(const struct bench_options *options, const struct rank_asked *as
     own.options = options;
     if (!asked && coll_plan_asked(&read, options, &status) != 0)
         return coll_refused(&status);
+    bool nccl = options->collective.backends && strcmp(options->collective.backends, "nccl") == 0;
+    if (nccl && coll_own_default(options, WF_SET_MEMORY, "cuda", &status) != 0)
+        return coll_refused(&status);
+    if (strcmp(wf_config_text(options->config, WF_SET_MEMORY), "cuda") == 0)
+        on_gpu(&backend);
+    if (nccl)
+        coll_nccl_over(&backend, &own.member, options);
     return rank_run(&backend, asked ? asked : &read);
 }
 

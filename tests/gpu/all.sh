@@ -14,7 +14,7 @@
 # It runs the unit and contract tests, the tests of messages with their buffers in GPU memory and on either side of the
 # bus, verified meshes (sizes, patterns, both engines, faults, checksums, little staging, within a node), a short run
 # under compute-sanitizer, and measures pairs and meshes: host to host, GPU to GPU, host to GPU, Weft beside NCCL through
-# an MPS server of its own, half round trips of 8 bytes, a profile with its traces, NCCL and PyTorch over the plugin and over
+# an MPS server of its own, half round trips of 8 bytes, all-reduce of Weft and of NCCL, a profile with its traces, NCCL and PyTorch over the plugin and over
 # NCCL's sockets, the gather kernel. What a machine lacks (NCCL, MPS, compute-sanitizer, cmocka) is skipped with its reason.
 #
 # The folder of results:
@@ -221,6 +221,9 @@ bench mesh-short "${mesh[@]}" --size 64K,3M --fault seed=7,short=1
 bench mesh-resets "${mesh[@]}" --size 3M --fault seed=7,reset_every=8M
 bench mesh-within "${mesh[@]}" --size 4K,3M --scope all
 bench mesh-buffers "${mesh[@]}" --size 1M --buffers 7 -n 14
+# Two ranks on one GPU, as two hosts. A ring of them wants nothing of each other's kernels but what NCCL's does.
+collective=(collective --rails "$rails" --memory cuda)
+step coll-types 600 "$weft" "${collective[@]}" --op all --processes 2,3 --size 4,1000,300K,5M -n 2 -d bfloat16
 
 if sanitizer=$(command -v compute-sanitizer); then
     step compute-sanitizer 1200 "$sanitizer" --tool memcheck --target-processes all --error-exitcode 99 \
@@ -262,6 +265,13 @@ for ((round = 1; round <= rounds; round++)); do
 done
 bench mesh-host-host mesh --memory host --endpoints 4 -b 64K -e 64M -n 0
 bench mesh-gpu-gpu mesh --memory cuda "${endpoints[@]}" -b 64K -e 64M -n 0
+if ((emulated)); then
+    skip coll-weft-nccl 'the stand-in for NCCL has no collectives'
+else
+    step coll-weft-nccl 600 "$weft" "${collective[@]}" --backend weft,nccl -b 8 -e 256M -f 4 --duration 20 \
+        --rounds "$rounds" --out "$out/coll-weft-nccl"
+fi
+step coll-weft-host 600 "$weft" collective --rails "$rails" -b 8 -e 256M -f 4 --duration 10 --out "$out/coll-weft-host"
 bench mesh-weft-nccl mesh --memory cuda "${endpoints[@]}" --backend weft,nccl -b 64K -e 16M -n 0
 # Clocks of GPUs against the processor's, locked clocks, a warm GPU; both backends in one order.
 profile=(profile --local --rails "$rails" --memory cuda "${endpoints[@]}")
@@ -404,6 +414,12 @@ skipped=$(awk -F'\t' '$2 == "skipped"' "$out/steps.tsv" | wc -l)
         "$(figure pair-weft-nccl nccl bandwidth 67108864 7)" 1.5
     stands 'NCCL over Weft, half round trip of 8 bytes, us' "$(figure latency-weft-nccl nccl latency 8 8)" \
         "$(figure latency-weft-nccl weft latency 8 8)" 1
+    for name in coll-weft-nccl coll-weft-host; do
+        [[ -s $out/$name.log ]] || continue
+        printf '\n## Collectives: %s\n\n```\n' "$name"
+        sed -n '/^# all_reduce/,$p' "$out/$name.log"
+        printf '```\n'
+    done
     if [[ -s $out/nccl-plugin-1.log ]]; then
         printf '\n## NCCL over the plugin and over its sockets\n\n| network | operation | bytes | us | GB/s | wrong |\n|---|---|---|---|---|---|\n'
         for name in nccl-plugin nccl-socket; do

@@ -185,7 +185,7 @@ usage "use 0 or 1" --check all
 usage "name some" --rsh ssh
 usage "exclude each other" --hosts a,b --processes found
 usage "meets once" --processes found --best
-usage "is not for 'weft collective'" --memory host
+usage "is not for 'weft collective'" --pattern mesh
 weft topo --backend weft
 pass_if "an option of two kinds: $(cat err)" grep -q "'weft mesh'.*'weft collective'" err
 

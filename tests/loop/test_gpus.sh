@@ -166,6 +166,26 @@ run with mesh --local --endpoints 2 --scope all --size 64K -n 2 --json all.json
 passed "all pairs"
 pass_if "of both kinds" [ "$(grep -c '"scope": "intra"' all.json).$(grep -c '"scope": "inter"' all.json)" = 8.16 ]
 
+# ---- collectives in GPU memory; the stand-in for NCCL has sends and receives alone
+run with collective --memory cuda --op all --processes 3 --size 4,1000,300K -n 2 -w 0 --json collective.json
+pass_if "collectives: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "verified: $(memories collective.json)" [ "$(memories collective.json)" = 'cuda (emulated),' ]
+run with collective --backend weft,nccl,gloo --memory cuda --op sendrecv,alltoall --size 1000,300K -n 2 -w 0 --csv nccl.csv
+pass_if "beside NCCL: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "out of place, and what it has not: $(cat nccl.csv)" \
+    [ "$(grep -Ec '^nccl,as installed,cuda \(emulated\),(sendrecv|alltoall),.*,0,[0-9]+,1$' nccl.csv)" = 4 ]
+pass_if "Gloo has no GPU memory: $(cat out)" grep -q 'gloo: it is measured in host memory only: leave out --memory cuda' out
+run with collective --backend nccl --gpus 3 --op sendrecv --place out --size 1000 -n 2 -w 0
+pass_if "two ranks on one GPU: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "are on hosts of their own to NCCL: $(cat out)" grep -q 'NCCL_HOSTID=weft-rank0 (set by weft)' out
+run with collective --backend nccl --size 1000 -n 2
+pass_if "an error of NCCL's: status $status: $(cat err)" \
+    grep -q 'rank 0: all_reduce of 1000 bytes: NCCL: invalid usage: the stand-in has no collectives' err
+run with collective --backend nccl --memory host --size 1000 -n 2
+pass_if "NCCL in host memory: status $status: $(cat out)" grep -q 'n/a: nccl: it works on GPU memory' out
+run with setup-cost --backend nccl -n 2
+pass_if "what a communicator costs wants a collective: $(cat err)" grep -q 'the stand-in has no collectives' err
+
 # ---- host memory at one side
 run with pair --local --src node0:host0 --dst node1:gpu1 --size 1M -n 5 --json mixed.json
 passed "from host memory to a GPU"

@@ -30,9 +30,13 @@ _Static_assert((int)ncclSuccess == NCCL_SUCCESS && (int)ncclUnhandledCudaError =
                    (int)ncclRemoteError == NCCL_REMOTE_ERROR && (int)ncclInProgress == NCCL_IN_PROGRESS,
                "results");
 _Static_assert((int)ncclInt8 == NCCL_INT8 && (int)ncclUint8 == NCCL_UINT8 && (int)ncclInt32 == NCCL_INT32 &&
-                   (int)ncclFloat16 == NCCL_FLOAT16 && (int)ncclFloat32 == NCCL_FLOAT32 &&
-                   (int)ncclBfloat16 == NCCL_BFLOAT16 && (int)ncclSum == NCCL_SUM,
+                   (int)ncclInt64 == NCCL_INT64 && (int)ncclFloat16 == NCCL_FLOAT16 &&
+                   (int)ncclFloat32 == NCCL_FLOAT32 && (int)ncclFloat64 == NCCL_FLOAT64 &&
+                   (int)ncclBfloat16 == NCCL_BFLOAT16,
                "types");
+_Static_assert((int)ncclSum == NCCL_SUM && (int)ncclMax == NCCL_MAX && (int)ncclMin == NCCL_MIN &&
+                   (int)ncclAvg == NCCL_AVG,
+               "reductions");
 
 int main(void)
 {

@@ -17,8 +17,17 @@
 
 /* Values of NCCL's interface. They have not changed since there are some. */
 enum { NCCL_SUCCESS = 0, NCCL_UNHANDLED_CUDA_ERROR = 1, NCCL_REMOTE_ERROR = 6, NCCL_IN_PROGRESS = 7 };
-enum { NCCL_INT8 = 0, NCCL_UINT8 = 1, NCCL_INT32 = 2, NCCL_FLOAT16 = 6, NCCL_FLOAT32 = 7, NCCL_BFLOAT16 = 9 };
-enum { NCCL_SUM = 0 };
+enum {
+    NCCL_INT8 = 0,
+    NCCL_UINT8 = 1,
+    NCCL_INT32 = 2,
+    NCCL_INT64 = 4,
+    NCCL_FLOAT16 = 6,
+    NCCL_FLOAT32 = 7,
+    NCCL_FLOAT64 = 8,
+    NCCL_BFLOAT16 = 9
+};
+enum { NCCL_SUM = 0, NCCL_MAX = 2, NCCL_MIN = 3, NCCL_AVG = 4 };
 
 #ifndef NCCL_OWN_TYPES /* the test that compares with nccl.h brings the types of NCCL */
 typedef int nccl_result, nccl_type, nccl_op;

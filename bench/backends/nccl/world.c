@@ -4,61 +4,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/config.h"
 #include "bench/machine/memory_limits.h"
 #include "bench/words/heard.h"
 #include "bench/words/words.h"
 
 #define ID_TEXT (2 * NCCL_ID_BYTES + 1)
 
-/* --- variables --- */
-
-static int offer(struct nccl_world *world, const char *name, const char *value, struct wf_status *status)
-{
-    int result = wf_environment_offer(name, value);
-
-    if (result < 0)
-        return wf_fail(status, result, "no memory for the variable %s", name);
-    if (result > 0)
-        snprintf(world->set_by_us[world->set_count++], sizeof world->set_by_us[0], "%s", name);
-    return 0;
-}
-
-/* "=eth0,eth1": exactly these, each once. Rails of one interface are one to NCCL, which takes its first address. */
-static void list_interfaces(const struct bench_link *link, char *list, size_t room)
-{
-    struct weft_rail_info rails[BENCH_RAILS_MAX];
-    int count = weft_context_rails(link->context, rails, BENCH_RAILS_MAX);
-    size_t used = 0;
-
-    for (int i = 0; i < count && i < BENCH_RAILS_MAX; i++) {
-        bool known = !rails[i].interface[0];
-        for (int k = 0; k < i && !known; k++)
-            known = strcmp(rails[i].interface, rails[k].interface) == 0;
-        if (!known && used < room)
-            used += (size_t)snprintf(list + used, room - used, "%s%s", used ? "," : "=", rails[i].interface);
-    }
-    if (used >= room)
-        list[0] = '\0';
-}
-
 static int set_variables(struct nccl_world *world, const struct bench_link *link, struct wf_status *status)
 {
-    char interfaces[512] = "", host[16];
-    int result = offer(world, "NCCL_NET", "Socket", status);
+    char host[16];
 
-    if (result == 0)
-        result = offer(world, "NCCL_IB_DISABLE", "1", status);
-    if (result == 0)
-        result = offer(world, "NCCL_MNNVL_ENABLE", "0", status);
-    list_interfaces(link, interfaces, sizeof interfaces);
-    if (result == 0 && interfaces[0])
-        result = offer(world, "NCCL_SOCKET_IFNAME", interfaces, status);
     /* Two hosts, as far as NCCL knows: it would pass by the network otherwise, and refuse a GPU that both use. */
     snprintf(host, sizeof host, "weft-node%d", link->node);
-    if (result == 0 && world->one_machine)
-        result = offer(world, "NCCL_HOSTID", host, status);
-    return result;
+    return nccl_variables_set(&world->variables, link->context, world->one_machine ? host : NULL, status);
 }
 
 /* --- the other node --- */
@@ -179,29 +137,12 @@ int nccl_world_join(struct nccl_world *world, const struct nccl_library *library
 
 /* --- for results --- */
 
-struct echo {
-    const struct nccl_world *world;
-    json_t *all;
-};
-
-static void echo_variable(void *context, const char *name, const char *value)
-{
-    struct echo *echo = context;
-    bool ours = false;
-
-    for (int i = 0; i < echo->world->set_count; i++)
-        ours |= strcmp(echo->world->set_by_us[i], name) == 0;
-    json_object_set_new(echo->all, name, json_pack("{s:s, s:s}", "value", value, "set_by", ours ? "weft" : "user"));
-}
-
 json_t *nccl_world_to_json(const struct nccl_world *world, const struct nccl_library *library, int node)
 {
-    struct echo echo = {world, json_object()};
-
-    wf_environment_list("NCCL_", echo_variable, &echo);
-    return json_pack(
-        "{s:s, s:s, s:s, s:b, s:o, s:s, s:s, s:b, s:i, s:b}", "backend", library->emulated ? "nccl (emulated)" : "nccl",
-        "version", library->version, "library", library->path, "emulated", library->emulated, "variables", echo.all,
-        "mps", bench_mps_name(world->mps[node]), "mps_folder", world->mps_folder, "one_machine", world->one_machine,
-        "shared_gpus", (int)world->shared_gpus, "time_sliced", (int)nccl_world_time_sliced(world));
+    return json_pack("{s:s, s:s, s:s, s:b, s:o, s:s, s:s, s:b, s:i, s:b}", "backend",
+                     library->emulated ? "nccl (emulated)" : "nccl", "version", library->version, "library",
+                     library->path, "emulated", library->emulated, "variables",
+                     nccl_variables_to_json(&world->variables), "mps", bench_mps_name(world->mps[node]), "mps_folder",
+                     world->mps_folder, "one_machine", world->one_machine, "shared_gpus", (int)world->shared_gpus,
+                     "time_sliced", (int)nccl_world_time_sliced(world));
 }

@@ -1,8 +1,6 @@
 /*
- * world.h: the conditions under which NCCL works here: what both nodes know of each other, and what was set.
- *
- * What a user has set of NCCL's variables stays; what nobody has set is set so that NCCL is measured on the same rails
- * as Weft: over sockets on their interfaces, also where both nodes are one machine.
+ * world.h: the conditions under which NCCL works here: what both nodes know of each other, and what was set
+ * (variables.h).
  */
 #ifndef WF_BENCH_NCCL_WORLD_H
 #define WF_BENCH_NCCL_WORLD_H
@@ -17,6 +15,7 @@
 #include "bench/plan/schedule.h"
 #include "library.h"
 #include "ranks.h"
+#include "variables.h"
 
 /* What both nodes know once they have told each other. Owner: the measuring thread. */
 struct nccl_world {
@@ -24,9 +23,8 @@ struct nccl_world {
     bool one_machine;
     uint32_t shared_gpus; /* GPUs that ranks of both nodes are on */
     enum bench_mps mps[2];
-    char mps_folder[256];  /* here */
-    char set_by_us[8][64]; /* NCCL_NET=Socket and the like */
-    int set_count;
+    char mps_folder[256]; /* here */
+    struct nccl_variables variables;
 };
 
 /*

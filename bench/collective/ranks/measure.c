@@ -149,18 +149,56 @@ static int time_them(struct rank_world *world, struct rank_call *call, struct ra
 
 /* --- proof --- */
 
+/* Where the backend has memory of its own, `mirror` is what the processor writes and reads instead. */
+int rank_fill(struct rank_world *world, const struct rank_call *call, struct wf_status *status)
+{
+    struct rank_call here = *call;
+
+    if (world->mirror)
+        here.send = world->mirror;
+    values_fill(&world->values, &here);
+    return world->mirror ? world->backend->copy((void *)(uintptr_t)call->send, world->mirror,
+                                                values_sent(call, world->ranks) * rank_type_bytes(call->type), status)
+                         : 0;
+}
+
+static int poison(struct rank_world *world, struct wf_status *status)
+{
+    memset(world->mirror ? world->mirror : world->recv, POISON, world->recv_bytes);
+    return world->mirror ? world->backend->copy(world->recv, world->mirror, world->recv_bytes, status) : 0;
+}
+
+static int count_wrong(struct rank_world *world, const struct rank_call *call, uint64_t *first, double *wrong,
+                       struct wf_status *status)
+{
+    struct rank_call here = *call;
+    int result = 0;
+
+    if (world->mirror) {
+        here.result = world->mirror;
+        result = world->backend->copy(world->mirror, call->result,
+                                      values_received(call, world->ranks) * rank_type_bytes(call->type), status);
+    }
+    *wrong = result ? 0 : (double)values_wrong(&world->values, &here, first);
+    return result;
+}
+
 static int prove(struct rank_world *world, struct rank_call *call, struct rank_sample *sample, struct wf_status *status)
 {
+    double told[2] = {0, (double)values_received(call, world->ranks)};
     uint64_t first = 0;
+    int result = poison(world, status);
 
-    memset(world->recv, POISON, world->recv_bytes);
-    values_fill(&world->values, call);
-    int result = world->backend->barrier(status);
+    if (result == 0)
+        result = rank_fill(world, call, status);
+    if (result == 0)
+        result = world->backend->barrier(status);
     if (result == 0)
         result = world->backend->run(call, status);
+    if (result == 0)
+        result = count_wrong(world, call, &first, &told[0], status);
     if (result)
         return result;
-    double told[2] = {(double)values_wrong(&world->values, call, &first), (double)values_received(call, world->ranks)};
     if (told[0] > 0)
         fprintf(stderr, "%s: rank %u: %s of %llu bytes: %.0f elements are wrong, the first is %llu\n",
                 world->backend->name, world->rank, rank_op_name(call->op), (unsigned long long)sample->bytes, told[0],
@@ -195,8 +233,9 @@ static int measure_one(struct rank_world *world, struct rank_call *call, struct 
             rank_say_lack(call, sample.bytes, why);
         return 0;
     }
-    values_fill(&world->values, call);
-    int result = time_them(world, call, &sample, status);
+    int result = rank_fill(world, call, status);
+    if (result == 0)
+        result = time_them(world, call, &sample, status);
     if (result == 0 && world->asked->check)
         result = prove(world, call, &sample, status);
     if (result == 0 && world->rank == 0)

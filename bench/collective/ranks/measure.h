@@ -12,6 +12,7 @@ struct rank_world {
     uint32_t rank, ranks;
     struct values values;
     void *send, *recv; /* memory for the largest size */
+    void *mirror;      /* as much of the process, where the backend has memory of its own; else NULL */
     uint64_t send_bytes, recv_bytes;
     double *all;      /* room for what all ranks tell */
     double *times_us; /* of one sample's iterations */
@@ -29,6 +30,9 @@ int rank_measure(struct rank_world *world, struct wf_status *status);
 int rank_overlap(struct rank_world *world, struct wf_status *status);
 /* Instead: what it costs to make anew what the backend can (renew.c); rank 0 writes the lines. */
 int rank_renew(struct rank_world *world, struct wf_status *status);
+
+/* What this rank hands in to a call, in the memory of the backend. */
+int rank_fill(struct rank_world *world, const struct rank_call *call, struct wf_status *status);
 
 /* Fills in a call of the first operation and size that are asked for, in place. */
 void rank_first_call(const struct rank_world *world, struct rank_call *call);

@@ -36,10 +36,27 @@ static void *take_memory(uint64_t bytes)
     return memory;
 }
 
+static int take_one(const struct rank_backend *backend, uint64_t bytes, void **out, struct wf_status *status)
+{
+    if (backend->take)
+        return backend->take(bytes, out, status);
+    *out = take_memory(bytes);
+    return *out ? 0 : wf_fail(status, -ENOMEM, "no memory for buffers of %llu bytes", (unsigned long long)bytes);
+}
+
+static void give_one(const struct rank_backend *backend, void *memory, uint64_t bytes)
+{
+    if (memory && backend->give)
+        backend->give(memory);
+    else if (memory)
+        munmap(memory, bytes);
+}
+
 static int take_all(struct rank_world *world, struct wf_status *status)
 {
     const struct rank_asked *asked = world->asked;
     uint64_t most = 64;
+    int result = 0;
 
     for (int i = 0; i < asked->size_count; i++)
         most = asked->sizes[i] > most ? asked->sizes[i] : most;
@@ -47,12 +64,16 @@ static int take_all(struct rank_world *world, struct wf_status *status)
         most = asked->overlap.layers * asked->overlap.layer_bytes;
     world->recv_bytes = most;
     world->send_bytes = asked->out_of_place ? most : 0;
-    world->recv = take_memory(most);
-    if (world->send_bytes)
-        world->send = take_memory(most);
+    result = take_one(world->backend, most, &world->recv, status);
+    if (result == 0 && world->send_bytes)
+        result = take_one(world->backend, most, &world->send, status);
+    if (result)
+        return result;
+    if (world->backend->take)
+        world->mirror = take_memory(most);
     world->all = calloc((size_t)world->ranks * RANK_TOLD_MOST, sizeof *world->all);
     world->times_us = calloc(asked->iters ? asked->iters : RANK_ITERS_MAX, sizeof *world->times_us);
-    if (!world->recv || (world->send_bytes && !world->send) || !world->all || !world->times_us ||
+    if ((world->backend->take && !world->mirror) || !world->all || !world->times_us ||
         values_init(&world->values, world->rank, world->ranks) != 0)
         return wf_fail(status, -ENOMEM, "no memory for buffers of %llu bytes", (unsigned long long)most);
     return 0;
@@ -61,10 +82,8 @@ static int take_all(struct rank_world *world, struct wf_status *status)
 static void free_all(struct rank_world *world)
 {
     values_fini(&world->values);
-    if (world->recv)
-        munmap(world->recv, world->recv_bytes);
-    if (world->send)
-        munmap(world->send, world->send_bytes);
+    if (world->mirror)
+        munmap(world->mirror, world->recv_bytes);
     free(world->all);
     free(world->times_us);
 }
@@ -102,8 +121,11 @@ int rank_run(const struct rank_backend *backend, const struct rank_asked *asked)
         rank_say_done();
     if (result)
         fprintf(stderr, "%s: rank %u: %s\n", backend->name, world.rank, status.text);
-    if (result == 0 || result == -EOPNOTSUPP) /* else others may still use what would be freed */
+    if (result == 0 || result == -EOPNOTSUPP) { /* else others may still use what would be freed */
+        give_one(backend, world.recv, world.recv_bytes);
+        give_one(backend, world.send, world.send_bytes);
         backend->close();
+    }
     free_all(&world);
     return exit_status(result);
 }

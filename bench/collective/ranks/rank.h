@@ -3,10 +3,8 @@
  * of the seam is the same for all backends: it fills the memory, times the operation, and proves the result. So the
  * figures of two backends differ by the backends alone.
  *
- *     a program = rank_main() + one struct rank_backend
- *
- * It writes JSON lines to the standard output of rank 0: what the backend says of itself ("facts"), then for each
- * operation, size and place either a sample or why there is none, and at last RANK_DONE.
+ * A program is rank_main() and one struct rank_backend. Rank 0 writes JSON lines: what the backend says of itself
+ * ("facts"), then for each operation, size and place a sample or why there is none, and at last RANK_DONE.
  */
 #ifndef WF_BENCH_RANK_H
 #define WF_BENCH_RANK_H
@@ -35,8 +33,7 @@ enum rank_redop { RANK_SUM, RANK_MIN, RANK_MAX, RANK_AVG };
 #define RANK_TYPES 7
 #define RANK_REDOPS 4
 
-/* Names as the program prints them; those of nccl-tests ("float", "half", "double") are understood as well. -1: none.
- */
+/* Names as the program prints them; those of nccl-tests ("float", "half") are understood, too. -1: none. */
 const char *rank_op_name(enum bench_collective op);
 const char *rank_type_name(enum rank_type type);
 const char *rank_redop_name(enum rank_redop redop);
@@ -104,6 +101,7 @@ struct rank_step {
  * same. */
 struct rank_backend {
     const char *name;
+    const char *memory; /* what run() works on, from open() on: "cuda"; NULL: "host" */
     /* Finds who this process is, and joins the others. */
     int (*open)(const struct rank_asked *asked, uint32_t *rank, uint32_t *ranks, struct wf_status *status);
     /* Members of a JSON object: `"library": "..."`, what was in force. */
@@ -118,6 +116,10 @@ struct rank_backend {
     int (*send)(uint32_t to, const void *memory, uint64_t bytes, struct wf_status *status);
     int (*receive)(uint32_t from, void *memory, uint64_t bytes, struct wf_status *status);
     void (*close)(void);
+    /* Memory for run() that is not the process's; all three or none; between open() and close(). */
+    int (*take)(uint64_t bytes, void **out, struct wf_status *status);
+    void (*give)(void *memory);
+    int (*copy)(void *to, const void *from, uint64_t bytes, struct wf_status *status);
     /* What can be made anew within a process, in few words, ends with NULL; NULL: nothing. */
     const char *const *renewals;
     /* Ends number `which` of them, and makes it anew. `turn` grows from 1 on, and is the same at every rank. */

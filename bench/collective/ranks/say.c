@@ -11,8 +11,10 @@ static void put_call(const struct rank_call *call, uint64_t bytes)
 
 void rank_say_facts(const struct rank_world *world)
 {
-    printf("{\"schema\": \"weft.rank/1\", \"backend\": \"%s\", \"ranks\": %u, \"facts\": {", world->backend->name,
-           world->ranks);
+    const char *memory = world->backend->memory;
+
+    printf("{\"schema\": \"weft.rank/1\", \"backend\": \"%s\", \"ranks\": %u, \"facts\": {\"memory\": \"%s\", ",
+           world->backend->name, world->ranks, memory ? memory : "host");
     world->backend->facts(stdout);
     printf("}}\n");
     fflush(stdout);
