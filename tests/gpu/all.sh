@@ -324,6 +324,8 @@ else
         over "$plugin" Weft "nccl-plugin-$round" 600 "$ranks"
         over none Socket "nccl-socket-$round" 600 "$ranks"
     done
+    # Whether threads that look for longer before they sleep make up for what small operations lose to sockets.
+    WEFT_SPIN_US=200 over "$plugin" Weft nccl-looking 600 "$ranks" 1048576 20
     over "$plugin" Weft nccl-torch-plugin 300 python3 "$root/tests/gpu/nccl_torch.py"
     over none Socket nccl-torch-socket 300 python3 "$root/tests/gpu/nccl_torch.py"
 fi
@@ -422,9 +424,9 @@ skipped=$(awk -F'\t' '$2 == "skipped"' "$out/steps.tsv" | wc -l)
     done
     if [[ -s $out/nccl-plugin-1.log ]]; then
         printf '\n## NCCL over the plugin and over its sockets\n\n| network | operation | bytes | us | GB/s | wrong |\n|---|---|---|---|---|---|\n'
-        for name in nccl-plugin nccl-socket; do
+        for name in nccl-plugin nccl-socket nccl-looking; do
             # The median of the rounds.
-            cat -- "$out/$name"-[0-9]*.log | awk 'NF == 5 && $2 ~ /^[0-9]+$/' | sort -k1,1 -k2,2n -k3,3n | awk -v name="$name" '
+            cat -- "$out/$name"*.log | awk 'NF == 5 && $2 ~ /^[0-9]+$/' | sort -k1,1 -k2,2n -k3,3n | awk -v name="$name" '
                 function put() { if (count) printf("| %s | %s | %.1f | %.4f | %d |\n", name, key, us[int((count + 1) / 2)],
                     rate[int((count + 1) / 2)], wrong) }
                 { now = $1 " | " $2 }

@@ -124,6 +124,14 @@ static size_t measure(struct rank *rank, const struct operation *operation, size
     return wrong;
 }
 
+/* Four times as large; the last is `most`, and then comes 0. */
+static size_t next_size(size_t bytes, size_t most)
+{
+    if (bytes == most)
+        return 0;
+    return bytes > most / 4 ? most : 4 * bytes;
+}
+
 static int run(struct rank *rank, const ncclUniqueId *id)
 {
     size_t wrong = 0;
@@ -134,7 +142,7 @@ static int run(struct rank *rank, const ncclUniqueId *id)
     CUDA(cudaMallocHost((void **)&rank->host, rank->most));
     NCCL(ncclCommInitRank(&rank->comm, RANKS, *id, rank->number));
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
-        for (size_t bytes = 8; bytes <= rank->most; bytes *= 4)
+        for (size_t bytes = 8; bytes > 0; bytes = next_size(bytes, rank->most))
             wrong += measure(rank, &operations[i], bytes);
     fflush(stdout);
     NCCL(ncclCommDestroy(rank->comm));
