@@ -12,7 +12,7 @@
 
 #define RANK_BYTES (160u << 20) /* of a process beside its gradients: what layers are made of, and the backend */
 
-#define NO_KERNEL "no kernel is built in: there has been no GPU to try one on"
+#define NO_KERNEL "no kernel is built in"
 
 /* Owner: the measuring thread. */
 struct measurement {

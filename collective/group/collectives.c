@@ -172,7 +172,7 @@ static int start(struct weft_group *group, const struct wf_ask *ask, const struc
         return result;
     struct wf_coll_operation *operation = wf_coll_operation_add(group, timeout_ms, way->waits, way->user_data);
     if (!operation) {
-        wf_coll_stage_destroy(stage);
+        wf_coll_stage_end(group->hub, stage);
         return wf_coll_refuse(err, -ENOMEM, "no memory for a collective");
     }
     operation->stage = stage;

@@ -286,6 +286,7 @@ void wf_coll_hub_free(struct wf_coll_hub *hub)
     wf_coll_sessions_free(hub);
     free(hub->members);
     free(hub->whole.places);
+    wf_coll_stages_free(hub);
     pthread_mutex_destroy(&hub->lock);
     free(hub);
 }

@@ -31,6 +31,7 @@
 #define WF_COLL_HOST_BYTES 65
 #define WF_COLL_RAILS_MAX 64
 #define WF_COLL_IDS 65536 /* of groups: 16 bits of a tag; 0 is the whole */
+#define WF_COLL_SPARES 4  /* copies of GPU memory that are kept for the next operations */
 #define WF_COLL_NEVER INT64_MAX
 
 enum wf_coll_state {
@@ -91,10 +92,12 @@ struct wf_coll_place {
     char name[WF_COLL_HOST_BYTES + 48];
 };
 
-/* Host memory of a collective whose own is a GPU's. Owner: its operation. */
+/* Host memory of a collective whose own is a GPU's. Owner: its operation; a spare one, the hub. */
 struct wf_coll_stage {
-    void *in, *out;
-    void *to; /* the GPU's, or the caller's host memory: the result */
+    struct wf_coll_stage *next; /* of the spare ones */
+    char *memory;
+    uint64_t room;
+    void *out, *to; /* the result, and where it goes: the GPU's, or the caller's host memory */
     uint64_t bytes;
 };
 
@@ -170,6 +173,7 @@ struct wf_coll_hub {
     uint32_t last_id;
     uint32_t abandoned; /* groups */
     struct weft_context *context;
+    struct wf_coll_stage *spares; /* WF_COLL_SPARES at most: memory that is new costs more than the copy into it */
     struct weft_queue *queue;
     struct weft_endpoint *control, *data, *work;
     int set, timer, bell; /* epoll, the user's; timerfd; readable while operations have ended and were not taken */
@@ -344,7 +348,8 @@ void wf_coll_judge_trouble(struct wf_coll_hub *hub);
 int wf_coll_stage_create(struct wf_coll_hub *hub, struct wf_ask *ask, uint64_t in_bytes, uint64_t out_bytes,
                          struct wf_coll_stage **out, struct weft_error *err);
 int wf_coll_stage_out(struct wf_coll_hub *hub, const struct wf_coll_stage *stage, struct weft_error *err);
-void wf_coll_stage_destroy(struct wf_coll_stage *stage);
+void wf_coll_stage_end(struct wf_coll_hub *hub, struct wf_coll_stage *stage); /* NULL is fine */
+void wf_coll_stages_free(struct wf_coll_hub *hub);
 
 /* --- board.c --- */
 /* At rank 0, and where it is not known yet who that is. */

@@ -88,7 +88,7 @@ static void operation_free(struct wf_coll_operation *operation)
 {
     if (!operation->op || wf_op_idle(operation->op)) { /* else the library may still write to it */
         wf_op_destroy(operation->op);
-        wf_coll_stage_destroy(operation->stage);
+        wf_coll_stage_end(operation->group->hub, operation->stage);
     }
     free(operation);
 }

@@ -20,17 +20,94 @@ static int is_on_gpu(struct wf_coll_hub *hub, const void *memory, uint64_t bytes
     return result;
 }
 
-static int make(struct wf_coll_hub *hub, struct wf_ask *ask, struct wf_coll_stage *stage, uint64_t in_bytes,
-                struct weft_error *err)
+/* --- memory, kept for the next operation --- */
+
+static struct wf_coll_stage *take_spare(struct wf_coll_hub *hub, uint64_t room)
 {
-    stage->in = malloc(in_bytes > 0 ? in_bytes : 1);
-    stage->out = malloc(stage->bytes);
-    if (!stage->in || !stage->out)
-        return wf_coll_refuse(err, -ENOMEM, "no memory for copies of a collective in GPU memory");
-    int result = in_bytes > 0 ? weft_gpu_copy(hub->context, stage->in, ask->in, in_bytes, err) : 0;
-    ask->in = stage->in;
+    struct wf_coll_stage **at = &hub->spares;
+    while (*at && (*at)->room < room)
+        at = &(*at)->next;
+    struct wf_coll_stage *stage = *at;
+    if (stage)
+        *at = stage->next;
+    return stage;
+}
+
+static void destroy(struct wf_coll_stage *stage)
+{
+    free(stage->memory);
+    free(stage);
+}
+
+/* The smallest one that is large enough, or a new one; NULL: no memory. */
+static struct wf_coll_stage *take(struct wf_coll_hub *hub, uint64_t room)
+{
+    struct wf_coll_stage *stage = take_spare(hub, room);
+    if (stage)
+        return stage;
+    stage = calloc(1, sizeof *stage);
+    if (!stage)
+        return NULL;
+    stage->room = room;
+    stage->memory = malloc(room);
+    if (stage->memory)
+        return stage;
+    free(stage);
+    return NULL;
+}
+
+/* The list is in the order of their sizes; of too many the smallest is freed. */
+void wf_coll_stage_end(struct wf_coll_hub *hub, struct wf_coll_stage *stage)
+{
+    if (!stage)
+        return;
+    struct wf_coll_stage **at = &hub->spares;
+    while (*at && (*at)->room < stage->room)
+        at = &(*at)->next;
+    stage->next = *at;
+    *at = stage;
+    int count = 0;
+    for (const struct wf_coll_stage *spare = hub->spares; spare; spare = spare->next)
+        count++;
+    if (count <= WF_COLL_SPARES)
+        return;
+    struct wf_coll_stage *smallest = hub->spares;
+    hub->spares = smallest->next;
+    destroy(smallest);
+}
+
+void wf_coll_stages_free(struct wf_coll_hub *hub)
+{
+    while (hub->spares) {
+        struct wf_coll_stage *stage = hub->spares;
+        hub->spares = stage->next;
+        destroy(stage);
+    }
+}
+
+/* --- an operation --- */
+
+/* An all-reduce works in place: one copy of the memory is enough. */
+static int make(struct wf_coll_hub *hub, struct wf_ask *ask, uint64_t in_bytes, uint64_t out_bytes,
+                struct wf_coll_stage **out, struct weft_error *err)
+{
+    uint64_t before = ask->kind == WEFT_ALL_REDUCE ? 0 : in_bytes;
+    struct wf_coll_stage *stage = take(hub, before + out_bytes);
+    if (!stage)
+        return wf_coll_refuse(err, -ENOMEM, "no memory for %llu bytes of a collective in GPU memory",
+                              (unsigned long long)(before + out_bytes));
+    stage->to = ask->out;
+    stage->bytes = out_bytes;
+    stage->out = stage->memory + before;
+    int result = in_bytes > 0 ? weft_gpu_copy(hub->context, stage->memory, ask->in, in_bytes, err) : 0;
+    if (result < 0) {
+        wf_coll_stage_end(hub, stage);
+        return result;
+    }
+    ask->in = stage->memory;
     ask->out = stage->out;
-    return result;
+    *out = stage;
+    return 0;
 }
 
 int wf_coll_stage_create(struct wf_coll_hub *hub, struct wf_ask *ask, uint64_t in_bytes, uint64_t out_bytes,
@@ -42,31 +119,10 @@ int wf_coll_stage_create(struct wf_coll_hub *hub, struct wf_ask *ask, uint64_t i
     int result = in_bytes > 0 ? is_on_gpu(hub, ask->in, in_bytes, err) : 0;
     if (result == 0)
         result = is_on_gpu(hub, ask->out, out_bytes, err);
-    if (result <= 0)
-        return result;
-    struct wf_coll_stage *stage = calloc(1, sizeof *stage);
-    if (!stage)
-        return wf_coll_refuse(err, -ENOMEM, "no memory for a collective in GPU memory");
-    stage->to = ask->out;
-    stage->bytes = out_bytes;
-    result = make(hub, ask, stage, in_bytes, err);
-    if (result < 0)
-        wf_coll_stage_destroy(stage);
-    else
-        *out = stage;
-    return result;
+    return result <= 0 ? result : make(hub, ask, in_bytes, out_bytes, out, err);
 }
 
 int wf_coll_stage_out(struct wf_coll_hub *hub, const struct wf_coll_stage *stage, struct weft_error *err)
 {
     return stage ? weft_gpu_copy(hub->context, stage->to, stage->out, stage->bytes, err) : 0;
-}
-
-void wf_coll_stage_destroy(struct wf_coll_stage *stage)
-{
-    if (!stage)
-        return;
-    free(stage->in);
-    free(stage->out);
-    free(stage);
 }
