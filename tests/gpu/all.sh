@@ -14,8 +14,8 @@
 # It runs the unit and contract tests, the tests of messages with their buffers in GPU memory and on either side of the
 # bus, verified meshes (sizes, patterns, both engines, faults, checksums, little staging, within a node), a short run
 # under compute-sanitizer, and measures pairs and meshes: host to host, GPU to GPU, host to GPU, Weft beside NCCL through
-# an MPS server of its own, half round trips of 8 bytes, all-reduce of Weft and of NCCL, a profile with its traces, NCCL and PyTorch over the plugin and over
-# NCCL's sockets, the gather kernel. What a machine lacks (NCCL, MPS, compute-sanitizer, cmocka) is skipped with its reason.
+# an MPS server of its own, half round trips of 8 bytes, all-reduce of Weft and of NCCL, a profile with its traces, NCCL
+# and PyTorch over the plugin and over NCCL's sockets, the gather kernel. What a machine lacks (NCCL, MPS, compute-sanitizer, cmocka) is skipped with its reason.
 #
 # The folder of results:
 #   summary.md    the machine, what became of each step, the table of figures, and how they stand to each other
@@ -221,7 +221,7 @@ bench mesh-short "${mesh[@]}" --size 64K,3M --fault seed=7,short=1
 bench mesh-resets "${mesh[@]}" --size 3M --fault seed=7,reset_every=8M
 bench mesh-within "${mesh[@]}" --size 4K,3M --scope all
 bench mesh-buffers "${mesh[@]}" --size 1M --buffers 7 -n 14
-# Two ranks on one GPU, as two hosts. A ring of them wants nothing of each other's kernels but what NCCL's does.
+# Ranks that share a GPU.
 collective=(collective --rails "$rails" --memory cuda)
 step coll-types 600 "$weft" "${collective[@]}" --op all --processes 2,3 --size 4,1000,300K,5M -n 2 -d bfloat16
 
@@ -245,7 +245,8 @@ elif mps=$(mktemp -d /tmp/weft-mps.XXXXXX); then # a socket's name has to be sho
     mkdir -p -- "$mps/pipe" "$mps/log"
     step mps 60 bash -c 'nvidia-cuda-mps-control -d && echo get_server_list | nvidia-cuda-mps-control'
     # A server that allows no client would fail what works without it.
-    if ! timeout -k 10 60 "$weft" pair --local --rails "$rails" --memory cuda --size 8 -n 1 -w 0 --quiet >>"$out/mps.log" 2>&1; then
+    if ! timeout -k 10 60 "$weft" pair --local --rails "$rails" --memory cuda --size 8 -n 1 -w 0 --quiet \
+        >>"$out/mps.log" 2>&1; then
         echo 'no client can use it: measured without' >>"$out/mps.log"
         leave
         unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
@@ -324,8 +325,10 @@ else
         over "$plugin" Weft "nccl-plugin-$round" 600 "$ranks"
         over none Socket "nccl-socket-$round" 600 "$ranks"
     done
-    # Whether threads that look for longer before they sleep make up for what small operations lose to sockets.
-    WEFT_SPIN_US=200 over "$plugin" Weft nccl-looking 600 "$ranks" 1048576 20
+    # What makes up for what small operations lose to sockets: threads that look for longer before they sleep, or one
+    # that NCCL's proxy drives.
+    WEFT_SPIN_US=200 over "$plugin" Weft nccl-looking 600 "$ranks"
+    WEFT_WORKERS=shared over "$plugin" Weft nccl-shared 600 "$ranks"
     over "$plugin" Weft nccl-torch-plugin 300 python3 "$root/tests/gpu/nccl_torch.py"
     over none Socket nccl-torch-socket 300 python3 "$root/tests/gpu/nccl_torch.py"
 fi
@@ -424,7 +427,7 @@ skipped=$(awk -F'\t' '$2 == "skipped"' "$out/steps.tsv" | wc -l)
     done
     if [[ -s $out/nccl-plugin-1.log ]]; then
         printf '\n## NCCL over the plugin and over its sockets\n\n| network | operation | bytes | us | GB/s | wrong |\n|---|---|---|---|---|---|\n'
-        for name in nccl-plugin nccl-socket nccl-looking; do
+        for name in nccl-plugin nccl-socket nccl-looking nccl-shared; do
             # The median of the rounds.
             cat -- "$out/$name"*.log 2>/dev/null | awk 'NF == 5 && $2 ~ /^[0-9]+$/' | sort -k1,1 -k2,2n -k3,3n | awk -v name="$name" '
                 function put() { if (count) printf("| %s | %s | %.1f | %.4f | %d |\n", name, key, us[int((count + 1) / 2)],
