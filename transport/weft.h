@@ -311,7 +311,7 @@ WEFT_API int weft_context_rails(const struct weft_context *context, struct weft_
 /* A thread of this context that moves data, and where it runs. Lists of processors as in "8-21,112-125". */
 struct weft_thread_info {
     char name[16];
-    char role[8];      /* "tx", "rx", or "shared": both, for every rail */
+    char role[8];      /* "tx", "rx", or "shared": both, of every rail; beside others of small messages alone */
     char rail[64];     /* "": every rail */
     int tid;           /* the kernel's thread id; 0: not started */
     char planned[256]; /* processors that the plan binds it to; "": not bound (setting pin) */

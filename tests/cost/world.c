@@ -121,7 +121,8 @@ static void open_context(struct cost_world *world, int side)
     choose(&config, &world->size, side);
     if (wf_context_create(&config, &environment, &world->contexts[side], &status) < 0)
         fprintf(stderr, "core_cost: %s\n", status.text);
-    COST_CHECK(world->contexts[side] && world->contexts[side]->crew.count == world->size.workers);
+    const struct wf_crew *crew = world->contexts[side] ? &world->contexts[side]->crew : NULL;
+    COST_CHECK(crew && crew->count == world->size.workers + (crew->express > 0)); /* and one of the express channels */
     COST_CHECK(weft_endpoint_create(world->contexts[side], 0, &world->endpoints[side], NULL) == 0);
     COST_CHECK(weft_queue_create(world->contexts[side], &world->queues[side], NULL) == 0);
 }

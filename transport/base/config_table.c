@@ -73,9 +73,10 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
             "The TCP port for control and all channels where an address names none; 0 lets the kernel choose."),
     [WF_SET_ENGINE] = CHOICE(LIBRARY, DATA, MOVES, "engine", "auto", "auto|uring|epoll",
                              "How the kernel is asked to move data; auto takes the best one that works here."),
-    [WF_SET_WORKERS] = CHOICE(LIBRARY, DATA, MOVES, "workers", "auto", "auto|shared|split",
-                              "Whether a rail sends and receives in one thread (shared) or in two (split).",
-                              .more = "auto decides by the number of cores."),
+    [WF_SET_WORKERS] = CHOICE(
+        LIBRARY, DATA, MOVES, "workers", "auto", "auto|shared|split",
+        "Whether one thread serves all rails (shared), or each rail has two and small messages one more (split).",
+        .more = "auto decides by the number of cores."),
     [WF_SET_PIN] = CHOICE(LIBRARY, PLACE, MOVES | TOPO, "pin", "auto", "auto|off|require",
                           "Whether threads and memory are placed near their rails.",
                           .more = "auto notes what the system refuses, require fails."),

@@ -88,7 +88,8 @@ int wf_chosen_family(const struct wf_config *config)
     return families[wf_config_number(config, WF_SET_FAMILY)];
 }
 
-/* A TX and an RX worker for each rail if there is a core for each worker and for a caller; else one worker for all. */
+/* A TX and an RX worker for each rail if there is a core for each of these and for a caller, who then drives the one of
+ * the express channels; else one worker for all. */
 void wf_choose_workers(struct weft_context *context, const struct wf_config *config)
 {
     const char *choice = wf_config_text(config, WF_SET_WORKERS);
@@ -98,7 +99,8 @@ void wf_choose_workers(struct weft_context *context, const struct wf_config *con
     context->world.shared = !split || context->world.manual;
     if (split && context->world.manual)
         context->world.shared = false;
-    context->crew.count = context->world.shared ? 1 : 2 * context->rails.count;
+    context->crew.express = context->world.shared ? 0 : 2 * context->rails.count;
+    context->crew.count = context->world.shared ? 1 : context->crew.express + 1;
     if (context->world.shared && strcmp(choice, "auto") == 0)
         wf_world_fallback(&context->world,
                           "workers: one shared worker, %d cores are too few for a TX and an RX worker on each "

@@ -16,8 +16,8 @@ int weft_event_poll(struct weft_context *context, struct weft_event *events, int
     }
     bool watched;
     int count = wf_sessions_news(&context->sessions, events, max, &watched);
-    struct wf_worker *worker = context->crew.workers[0];
-    bool drives = context->world.shared && !context->world.manual && !atomic_load(&worker->lent);
+    struct wf_worker *worker = wf_crew_callers_own(&context->crew);
+    bool drives = worker && !context->world.manual && !atomic_load(&worker->lent);
     /* The user will sleep on the descriptor: the worker's thread is to drive, and not to rest after a caller's turn. */
     if (watched && count < max && drives)
         wf_worker_recall(worker);

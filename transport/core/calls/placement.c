@@ -73,7 +73,10 @@ static int keep(struct weft_context *context, const struct wf_plan *plan, struct
         return wf_fail(status, -ENOMEM, "no memory for the plan of threads");
     for (int i = 0; i < 2 * plan->rail_count; i++) {
         const struct wf_plan_rail *rail = &plan->rails[i / 2];
-        wf_cpus_unite(&placement->cpus[context->world.shared ? 0 : i], i % 2 ? &rail->rx : &rail->tx);
+        const struct wf_cpus *cpus = i % 2 ? &rail->rx : &rail->tx;
+        wf_cpus_unite(&placement->cpus[context->world.shared ? 0 : i], cpus);
+        if (context->crew.express > 0)
+            wf_cpus_unite(&placement->cpus[context->crew.express], cpus);
     }
     return 0;
 }
@@ -122,8 +125,8 @@ static void describe(const struct weft_context *context, int index, struct weft_
     struct wf_thread_place place;
     memset(out, 0, sizeof *out);
     snprintf(out->name, sizeof out->name, "%s", worker->name);
-    snprintf(out->role, sizeof out->role, "%s", context->world.shared ? "shared" : index % 2 ? "rx" : "tx");
-    if (!context->world.shared)
+    snprintf(out->role, sizeof out->role, "%s", worker->shared ? "shared" : index % 2 ? "rx" : "tx");
+    if (!worker->shared)
         snprintf(out->rail, sizeof out->rail, "%s", context->rails.each[index / 2].name);
     out->tid = worker->tid;
     out->last_cpu = out->numa_node = -1;

@@ -226,7 +226,7 @@ void wf_message_posted(struct wf_session *session, int result, const struct wf_m
         wf_session_unlock(session);
     if (result < 0 && memory->registration)
         wf_registration_release(memory->registration);
-    if (atomic_load_explicit(&crew->large_out, memory_order_relaxed) > 0)
+    if (session->guard.world->shared && atomic_load_explicit(&crew->large_out, memory_order_relaxed) > 0)
         wf_worker_stay_near(crew->workers[0]);
 }
 

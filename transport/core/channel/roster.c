@@ -156,7 +156,7 @@ int wf_lines_choose(struct wf_lines *lines, int group, uint64_t pairs, int worke
     while (pairs != 0 && count < WF_OFFERS_AT_ONCE) {
         const struct wf_channel *channel = first_of(lines, group, next_pair(lines, group, pairs));
         workers[count++] = channel->tx.worker->index;
-        pairs &= ~wf_lines_roster(lines, channel->tx.worker)->pairs;
+        pairs &= ~wf_lines_roster(lines, channel->tx.worker)->pairs[wf_group_kind(group)];
     }
     return count;
 }

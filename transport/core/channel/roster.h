@@ -47,7 +47,7 @@ struct wf_roster {
     struct wf_list receivers;     /* receive halves */
     struct wf_list held;          /* receive halves that wait for a place or a slot: every look may help them */
     struct wf_list ended;         /* send halves whose operation has ended; token of the worker */
-    uint64_t pairs;               /* pairs of rails whose channels this worker sends on, as bits */
+    uint64_t pairs[WF_KINDS];     /* pairs of rails whose channels of a kind this worker sends on, as bits */
     struct wf_link untold_link;   /* in wf_lines.untold: it has grown since its worker was told */
     int worker;
 };

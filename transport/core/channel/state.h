@@ -18,7 +18,7 @@ static inline void wf_channel_assign(struct wf_channel *channel, struct wf_worke
     channel->tx.worker = tx;
     channel->rx.worker = rx;
     if (channel->strand < 0)
-        wf_lines_roster(channel->lines, tx)->pairs |= UINT64_C(1) << channel->rail;
+        wf_lines_roster(channel->lines, tx)->pairs[channel->kind] |= UINT64_C(1) << channel->rail;
 }
 
 /* Puts the channel into `lines`. `missed`: wf_lines.missed has counted it. */

@@ -16,8 +16,8 @@
 
 struct wf_worker;
 
-/* Two workers for each rail, or one for all rails. */
-#define WF_WORKERS_MAX (2 * WF_RAILS_MAX)
+/* Two workers for each rail and one that callers drive, or that one alone. */
+#define WF_WORKERS_MAX (2 * WF_RAILS_MAX + 1)
 
 /* The part of a plan that the core keeps. Without a plan no thread is pinned, and no rail has a node. All zero: not
  * planned yet. */
@@ -53,9 +53,18 @@ struct wf_crew {
     struct wf_chores chores;
     _Atomic uint64_t large_out; /* operations of more than `eager` bytes under way; a receive counts by its capacity */
     int count;
+    int express; /* the worker of the express channels, behind those of the rails; 0: none of its own */
     struct wf_worker *workers[WF_WORKERS_MAX];
     struct wf_placement placement;
 };
+
+/* The worker that callers drive, too; NULL: threads alone drive. */
+static inline struct wf_worker *wf_crew_callers_own(const struct wf_crew *crew)
+{
+    if (crew->world->shared)
+        return crew->workers[0];
+    return crew->express > 0 ? crew->workers[crew->express] : NULL;
+}
 
 /* These calls set the chores. Before any worker runs. */
 static inline void wf_crew_copies(struct wf_crew *crew, void *devices, int (*drive)(void *, struct wf_worker *),

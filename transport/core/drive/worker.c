@@ -33,8 +33,9 @@ int wf_worker_create(struct wf_crew *crew, int index, struct wf_worker **out, st
     worker->crew = crew;
     worker->index = index;
     worker->descriptor = worker->nudge = -1;
-    const char *role = world->shared ? "worker" : index % 2 ? "rx" : "tx";
-    snprintf(worker->name, sizeof worker->name, "weft-%s%u", role, (unsigned)index / 2 % 100);
+    worker->shared = world->shared || (crew->express > 0 && index == crew->express);
+    const char *role = worker->shared ? "worker" : index % 2 ? "rx" : "tx";
+    snprintf(worker->name, sizeof worker->name, "weft-%s%u", role, worker->shared ? 0 : (unsigned)index / 2 % 100);
     pthread_mutex_init(&worker->mail_lock, NULL);
     sem_init(&worker->entered, 0, 0);
     wf_list_init(&worker->kicked);
@@ -42,7 +43,7 @@ int wf_worker_create(struct wf_crew *crew, int index, struct wf_worker **out, st
     wf_list_init(&worker->awaited);
     struct wf_engine_limits limits = {
         .call_bytes = world->tuning.call,
-        .pinned = !world->shared,
+        .pinned = !worker->shared,
         .zero_copy = world->tuning.zero_copy,
         .read_ahead = world->tuning.read_ahead,
     };
@@ -53,7 +54,7 @@ int wf_worker_create(struct wf_crew *crew, int index, struct wf_worker **out, st
         wf_worker_destroy(worker);
         return result;
     }
-    if (world->shared && world->engine_ops->descriptor)
+    if (worker->shared && world->engine_ops->descriptor)
         worker->nudge = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (worker->nudge >= 0)
         worker->descriptor = world->engine_ops->descriptor(worker->engine);
@@ -376,7 +377,7 @@ static void *run(void *argument)
     sem_post(&worker->entered);
     if (result < 0)
         return NULL;
-    if (worker->crew->world->shared)
+    if (worker->shared)
         run_shared(worker);
     else
         run_alone(worker);

@@ -32,6 +32,7 @@ enum wf_park { WF_PARK_REST = 0, WF_PARK_END = 1, WF_PARK_LESS = 2 };
 struct wf_worker {
     struct wf_crew *crew;
     int index;
+    bool shared; /* callers drive it, too */
     char name[16];
     struct wf_engine *engine;
     pthread_t thread;

@@ -48,8 +48,8 @@ struct wf_talk {
     bool heard;         /* bytes of the peer have come */
     bool mute;    /* REDIAL: of a payload stream, at the port for it: nothing is said, the channel's JOIN names it */
     bool sent_on; /* REDIAL: another port was named, which is called next */
-    bool handed_over;   /* the descriptor belongs to a channel now */
-    bool parked;        /* it is a payload stream, which waits for its channel */
+    bool handed_over; /* the descriptor belongs to a channel now */
+    bool parked;      /* it is a payload stream, which waits for its channel */
     int fd;
     struct sockaddr_storage peer;
     char peer_text[80];

@@ -16,8 +16,8 @@ struct wf_candidate {
 };
 
 /* Lists all interfaces in the order of the kernel's addresses, interfaces without an address last. `family`: AF_INET or
- * AF_INET6, the only one whose addresses count, or AF_UNSPEC. Returns how many, or -errno and NULL in `list`. The caller
- * frees `list`. */
+ * AF_INET6, the only one whose addresses count, or AF_UNSPEC. Returns how many, or -errno and NULL in `list`. The
+ * caller frees `list`. */
 int wf_candidates_list(int family, struct wf_candidate **list);
 
 /* Can the interface carry traffic if the setting names it: is it up, with an address? */

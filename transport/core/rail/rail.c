@@ -260,7 +260,8 @@ static bool is_taken(const struct wf_rail *rails, int count, const struct wf_can
     return false;
 }
 
-int wf_rails_left_out(const char *setting, int family, const struct wf_rail *taken, int count, struct wf_candidate **out)
+int wf_rails_left_out(const char *setting, int family, const struct wf_rail *taken, int count,
+                      struct wf_candidate **out)
 {
     int all = wf_candidates_list(family, out), left = 0;
     struct wf_candidate *list = *out;

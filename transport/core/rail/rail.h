@@ -83,16 +83,17 @@ static inline bool wf_rail_is_down(const struct wf_rail *rail)
  * Fills `rails` from the setting's text. "": the interfaces of the first rule of WF_RULE_CARD .. WF_RULE_LOOPBACK that
  * any interface has. Items of the list: an interface, a prefix with '*', an address. A leading '^': the list names the
  * interfaces to exclude. An interface stands for its first IPv4 address, else its first global IPv6 one, else its
- * link-local one; only addresses of `family` (AF_INET, AF_INET6; AF_UNSPEC: both) count. Returns the number of rails, or -E2BIG, -EINVAL, -ENODEV (nothing here is called so) or -ENETDOWN (it
- * is here, but down or without an address; or nothing can be taken unasked) with a text that names the item and the
- * interfaces of this machine.
+ * link-local one; only addresses of `family` (AF_INET, AF_INET6; AF_UNSPEC: both) count. Returns the number of rails,
+ * or -E2BIG, -EINVAL, -ENODEV (nothing here is called so) or -ENETDOWN (it is here, but down or without an address; or
+ * nothing can be taken unasked) with a text that names the item and the interfaces of this machine.
  */
 int wf_rails_find(const char *setting, int family, struct wf_rail *rails, int max, struct wf_status *status);
 
 /* The interfaces that the same settings leave out, each with the rule that does it. `taken`: the rails that
  * wf_rails_find() has found. Returns how many, or -errno and NULL in `list`. The caller frees `list`. */
 struct wf_candidate;
-int wf_rails_left_out(const char *setting, int family, const struct wf_rail *taken, int count, struct wf_candidate **list);
+int wf_rails_left_out(const char *setting, int family, const struct wf_rail *taken, int count,
+                      struct wf_candidate **list);
 
 /* "has no carrier": what the rule says of an interface. */
 const char *wf_rail_rule_text(enum wf_rail_rule rule);

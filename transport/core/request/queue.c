@@ -41,6 +41,13 @@ static void free_queue(struct weft_queue *queue)
 
 /* --- the descriptor --- */
 
+/* What drives while nobody sleeps on a descriptor. */
+static struct wf_worker *callers_own(const struct wf_waiting *waiting)
+{
+    return waiting->world->manual ? NULL : wf_crew_callers_own(waiting->crew);
+}
+
+/* The same, if no other thread ends requests: only then may whoever sleeps on a descriptor drive. */
 static struct wf_worker *shared_worker(const struct wf_waiting *waiting)
 {
     bool shared = waiting->world->shared && !waiting->world->manual;
@@ -245,8 +252,8 @@ int weft_queue_wait(struct weft_queue *queue, int timeout_ms, struct weft_comple
     while (count == 0 && timeout_ms != 0 && wf_wait_tray(queue->ended, deadline_ns)) {
         bool watched; /* another thread may have been faster */
         count = take(queue, completions, max, &watched);
-        if (watched && shared_worker(waiting) && !atomic_load(&queue->lent))
-            wf_worker_recall(shared_worker(waiting));
+        if (watched && callers_own(waiting) && !atomic_load(&queue->lent))
+            wf_worker_recall(callers_own(waiting));
     }
     if (count > 0 && wf_tray_pass_on(queue->ended))
         wf_wait_wake(waiting);
@@ -258,7 +265,7 @@ int weft_queue_poll(struct weft_queue *queue, struct weft_completion *completion
 {
     if (refuses(queue, completions, max, __func__))
         return -EINVAL;
-    struct wf_worker *worker = shared_worker(queue->waiting);
+    struct wf_worker *worker = callers_own(queue->waiting);
     bool watched, lent = atomic_load(&queue->lent);
     int count = take(queue, completions, max, &watched);
     if (!worker)

@@ -85,8 +85,11 @@ bool wf_wait_completed(struct wf_waiting *waiting, struct weft_request *request)
         return false;
     pthread_mutex_lock(&waiting->lock);
     struct wf_waiter *waiter = atomic_load(&request->waiter);
-    bool wake = waiter && atomic_exchange(&waiter->poked, 1) == 0;
-    if (wake)
+    bool self = waiter && waiter->drives && pthread_equal(waiter->thread, pthread_self());
+    bool wake = waiter && !self && atomic_exchange(&waiter->poked, 1) == 0;
+    if (wake && waiter->drives)
+        waiting->bell_due = true;
+    else if (wake)
         wf_list_push_back(&waiting->poked, &waiter->poked_link);
     pthread_mutex_unlock(&waiting->lock);
     return wake;
@@ -139,10 +142,9 @@ bool wf_wait_poke(struct wf_waiting *waiting, struct wf_list *sleepers)
 
 void wf_wait_ring(struct wf_waiting *waiting)
 {
-    if (!waiting->world->shared || waiting->crew->count == 0)
-        return;
-    struct wf_engine *engine = waiting->crew->workers[0]->engine;
-    engine->ops->wake(engine);
+    struct wf_worker *worker = waiting->crew->count > 0 ? wf_crew_callers_own(waiting->crew) : NULL;
+    if (worker)
+        worker->engine->ops->wake(worker->engine);
 }
 
 /* The next waiter in turn that was told nothing yet: a waiter that was told is about to leave. wf_waiting.lock held. */
@@ -233,7 +235,8 @@ static void sleep_until_poked(struct wait *wait)
     set_waiter(wait, &waiter);
     pthread_mutex_unlock(&waiting->lock);
 
-    bool token_free = waiting->world->shared && atomic_load(&waiting->crew->workers[0]->token) == 0;
+    const struct wf_worker *worker = wf_crew_callers_own(waiting->crew);
+    bool token_free = worker && atomic_load(&worker->token) == WF_TOKEN_FREE;
     if (find_done(wait) < 0 && !token_free)
         futex_sleep(&waiter, wait->deadline_ns);
 
@@ -254,24 +257,29 @@ static void note_turn(struct wf_worker *worker)
     atomic_store_explicit(&worker->caller_turns, turns + 1, memory_order_relaxed);
 }
 
-/* One round that sleeps, token held. A thread that waits for a tray is told of what others put there meanwhile. */
+/* One round that sleeps, token held. The thread is told of what others put into its tray meanwhile, and, where rails
+ * have workers of their own, of requests that these end. */
 static int drive_and_sleep(struct wait *wait, struct wf_worker *worker, int64_t rest_ns)
 {
     struct wf_waiting *waiting = wait->waiting;
-    if (!wait->tray || rest_ns == 0)
+    if ((!wait->tray && waiting->world->shared) || rest_ns == 0)
         return wf_worker_drive(worker, rest_ns);
     struct wf_waiter waiter = {.drives = true, .thread = pthread_self()};
     pthread_mutex_lock(&waiting->lock);
-    enter_tray(wait->tray, &waiter);
+    if (wait->tray)
+        enter_tray(wait->tray, &waiter);
+    set_waiter(wait, &waiter);
     pthread_mutex_unlock(&waiting->lock);
-    int events = wf_worker_drive(worker, wf_tray_holds(wait->tray) ? 0 : rest_ns);
+    int events = wf_worker_drive(worker, find_done(wait) >= 0 ? 0 : rest_ns);
     pthread_mutex_lock(&waiting->lock);
-    leave_tray(wait->tray, &waiter);
+    set_waiter(wait, NULL);
+    if (wait->tray)
+        leave_tray(wait->tray, &waiter);
     pthread_mutex_unlock(&waiting->lock);
     return events;
 }
 
-/* Drives the shared worker, its token held, until a request has ended or the deadline has passed. */
+/* Drives the worker, its token held, until a request has ended or the deadline has passed. */
 static int drive_until_done(struct wait *wait, struct wf_worker *worker)
 {
     struct wf_waiting *waiting = wait->waiting;
@@ -300,9 +308,29 @@ static int drive_until_done(struct wait *wait, struct wf_worker *worker)
     }
 }
 
-static int wait_shared(struct wait *wait)
+/* Where rails have workers of their own, threads end requests while another caller drives: looks a little for that.
+ * False: it is time to sleep. */
+static bool look_beside(struct wait *wait, const struct wf_worker *worker)
 {
-    struct wf_worker *worker = wait->waiting->crew->workers[0];
+    if (wait->waiting->world->shared)
+        return false;
+    int64_t now = wf_world_now(wait->waiting->world);
+    struct wf_watch watch;
+    wf_watch_begin(&watch, &wait->waiting->caller_spin, wait->waiting->world->tuning.spin_ns, now);
+    for (;;) {
+        bool over = now >= wait->deadline_ns || atomic_load(&worker->token) == WF_TOKEN_FREE;
+        bool found = find_done(wait) >= 0;
+        wf_watch_saw(&watch, found, now);
+        if (found || over)
+            return true;
+        if (wf_watch_over(&watch, now))
+            return false;
+        now = wf_world_now(wait->waiting->world);
+    }
+}
+
+static int wait_driving(struct wait *wait, struct wf_worker *worker)
+{
     for (;;) {
         int index = find_done(wait);
         if (index >= 0)
@@ -312,7 +340,8 @@ static int wait_shared(struct wait *wait)
             wf_worker_leave(worker);
         } else {
             wf_worker_want(worker);
-            sleep_until_poked(wait);
+            if (!look_beside(wait, worker))
+                sleep_until_poked(wait);
             index = find_done(wait);
             if (index >= 0 && atomic_load(&worker->token) == WF_TOKEN_FREE)
                 wf_wait_token_free(wait->waiting); /* this thread does not need the token that it may have been
@@ -325,7 +354,7 @@ static int wait_shared(struct wait *wait)
     }
 }
 
-static int wait_split(struct wait *wait)
+static int wait_aside(struct wait *wait)
 {
     int64_t now = wf_world_now(wait->waiting->world);
     struct wf_watch watch;
@@ -339,6 +368,13 @@ static int wait_split(struct wait *wait)
             sleep_until_poked(wait);
         now = wf_world_now(wait->waiting->world);
     }
+}
+
+/* The index of what has ended, or -1 after the deadline. */
+static int wait_until_done(struct wait *wait)
+{
+    struct wf_worker *worker = wf_crew_callers_own(wait->waiting->crew);
+    return worker ? wait_driving(wait, worker) : wait_aside(wait);
 }
 
 /*
@@ -372,13 +408,13 @@ static int wait_for_one(struct wf_waiting *waiting, struct weft_request *const *
     if (found >= 0 || timeout_ms == 0)
         return found;
     wait.deadline_ns = wf_deadline_after_ms(wf_world_now(waiting->world), timeout_ms);
-    return waiting->world->shared ? wait_shared(&wait) : wait_split(&wait);
+    return wait_until_done(&wait);
 }
 
 bool wf_wait_tray(struct wf_tray *tray, int64_t deadline_ns)
 {
     struct wait wait = {.waiting = tray->waiting, .tray = tray, .deadline_ns = deadline_ns};
-    return (tray->waiting->world->shared ? wait_shared(&wait) : wait_split(&wait)) >= 0;
+    return wait_until_done(&wait) >= 0;
 }
 
 /* The index after that of the request that this thread collected last. */
@@ -427,8 +463,8 @@ int weft_wait(struct weft_request *request, int timeout_ms, struct weft_completi
 
 void wf_wait_progress(struct wf_waiting *waiting)
 {
-    struct wf_worker *worker = waiting->crew->workers[0];
-    if (waiting->world->manual || !waiting->world->shared)
+    struct wf_worker *worker = wf_crew_callers_own(waiting->crew);
+    if (waiting->world->manual || !worker)
         return;
     if (!wf_worker_try(worker)) {
         wf_worker_want(worker);

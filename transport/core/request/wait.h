@@ -40,7 +40,7 @@ struct wf_waiter {
     struct wf_link link;       /* wf_waiting.waiters */
     struct wf_link poked_link; /* wf_waiting.poked until the thread is woken */
     struct wf_link tray_link;  /* wf_tray.sleepers, if it waits for a tray */
-    bool drives;               /* it sleeps in the shared worker's engine, and is only in wf_tray.sleepers */
+    bool drives; /* it sleeps in the engine of the worker that it drives, and is in no list of wf_waiting */
     pthread_t thread;
     _Atomic uint32_t poked; /* futex word: 0 asleep, 1 look again */
 };

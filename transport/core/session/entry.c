@@ -24,14 +24,19 @@ static void restart(struct wf_route *route, uint32_t incarnation)
     wf_channel_restart(&route->channel, incarnation);
 }
 
-/* One worker for all halves, or a pair for each rail: the worker with the even index sends, the odd one receives. */
+/* One worker for all halves; or one for those of express channels, and for others a pair for each rail: the worker with
+ * the even index sends, the odd one receives. */
 static void assign_workers(struct wf_session *session, struct wf_channel *channel)
 {
     const struct wf_crew *crew = session->sessions->crew;
-    bool shared = session->guard.world->shared;
+    struct wf_worker *own = wf_crew_callers_own(crew);
+    if (own && (session->guard.world->shared || channel->kind == WF_CHANNEL_EXPRESS)) {
+        wf_channel_assign(channel, own, own);
+        return;
+    }
     int local = session->lines.rails[channel->rail].local;
     int pair = local < 0 ? 0 : local;
-    wf_channel_assign(channel, crew->workers[shared ? 0 : 2 * pair], crew->workers[shared ? 0 : 2 * pair + 1]);
+    wf_channel_assign(channel, crew->workers[2 * pair], crew->workers[2 * pair + 1]);
 }
 
 static void discard(struct wf_channel *channel)

@@ -128,7 +128,7 @@ static bool bulk_takes(const struct wf_channel *express, const struct weft_conne
     if (desk->lines->carried[group] != 1u << connection->traffic || !wf_resend_idle(session, group))
         return false;
     uint64_t pairs = wf_spread_pairs(session, connection->traffic, connection->ring) &
-                     ~wf_lines_roster(desk->lines, express->tx.worker)->pairs;
+                     ~wf_lines_roster(desk->lines, express->tx.worker)->pairs[WF_CHANNEL_BULK];
     struct wf_channel *channel;
     for (int asked = 0; asked < WF_OFFERS_AT_ONCE; asked++) {
         if (!(channel = wf_lines_next_offer(desk->lines, group, pairs)))

@@ -117,10 +117,11 @@ static void offer(struct round *round, int group)
 {
     struct wf_lines *lines = &round->session->lines;
     uint64_t asked = 0; /* pairs of rails of which every idle half was asked */
+    uint64_t own = round->roster->pairs[wf_group_kind(group)];
     int declined = 0;
     wf_lines_begin_round(lines);
-    while (declined < WF_OFFERS_AT_ONCE && (lines->offers[group] & round->roster->pairs)) {
-        uint64_t pairs = offered_pairs(round->session, group) & round->roster->pairs & ~asked;
+    while (declined < WF_OFFERS_AT_ONCE && (lines->offers[group] & own)) {
+        uint64_t pairs = offered_pairs(round->session, group) & own & ~asked;
         struct wf_channel *channel = wf_lines_next_offer(lines, group, pairs);
         if (!channel)
             break;
@@ -313,8 +314,9 @@ static void pump_one(struct wf_channel *channel, struct wf_outbound *copied, str
         wf_channel_post_send(channel);
 }
 
-/* Kicks the workers that may send what was posted, after the unlock: once woken, they would wait for the lock. */
-static void unlock_and_kick(struct wf_session *session)
+/* Kicks the workers that may send what was posted, after the unlock: once woken, they would wait for the lock. `self`:
+ * the worker whose token the caller holds, or NULL. */
+static void unlock_and_kick(struct wf_session *session, struct wf_worker *self)
 {
     struct wf_lines *lines = &session->lines;
     int workers[WF_GROUPS * WF_OFFERS_AT_ONCE], count = 0;
@@ -323,29 +325,31 @@ static void unlock_and_kick(struct wf_session *session)
         count += wf_lines_choose(lines, express, offered_pairs(session, express), workers + count);
         count += wf_lines_choose(lines, bulk, offered_pairs(session, bulk), workers + count);
     }
-    wf_lines_tell(lines, NULL);
-    wf_devices_kick(&session->shares, NULL);
+    wf_lines_tell(lines, self);
+    wf_devices_kick(&session->shares, self);
     wf_session_unlock(session);
     for (int i = 0; i < count; i++)
-        wf_kicks_one(&session->kicks, workers[i], NULL);
+        wf_kicks_one(&session->kicks, workers[i], self);
+    if (self)
+        wf_worker_ring_bells(self);
 }
 
 void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *copied)
 {
     const struct wf_sessions *sessions = session->sessions;
     const struct wf_world *world = sessions->world;
-    struct wf_worker *worker = sessions->crew->workers[0];
+    struct wf_worker *worker = wf_crew_callers_own(sessions->crew);
     /* Only tries for the token: the thread that has it may be waiting for the session's lock. */
-    bool token = world->shared && !world->manual && wf_worker_try(worker);
+    bool token = worker && !world->manual && wf_worker_try(worker);
     struct wf_channel *channel = token ? taker(session, copied) : NULL;
     if (copied && !channel)
         wf_outbound_queue(copied);
     if (channel)
         pump_one(channel, copied, worker);
-    else if (token)
+    else if (token && world->shared)
         pump(session, worker);
-    else
-        unlock_and_kick(session);
+    else /* of the workers of rails it holds no token; its own serves its kick as the caller leaves */
+        unlock_and_kick(session, token ? worker : NULL);
     if (token) {
         wf_devices_drive(sessions->devices, worker);
         wf_worker_leave(worker);
