@@ -10,7 +10,7 @@
 
 /*
  * Takes the engine that the setting names. Without one: io_uring where each engine has a thread of its own, epoll where
- * callers drive as well (docs/decisions/0004-engine-choice.md).
+ * callers drive as well (docs/decisions/0004-engine-choice.md); sockets are the same to both.
  */
 static int choose(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
 {
@@ -21,8 +21,10 @@ static int choose(struct weft_context *context, const struct wf_config *config, 
         if (!able)
             wf_world_fallback(&context->world, "engine: epoll, %s", reason.text);
         context->world.engine_ops = able && !context->world.shared ? &wf_engine_uring : &wf_engine_epoll;
-        if (context->world.engine_ops == &wf_engine_uring)
+        if (context->world.engine_ops == &wf_engine_uring) {
+            context->crew.express_engine = &wf_engine_epoll;
             return 0; /* do not probe again: the kernel takes time to free the memory of a ring */
+        }
     } else if (!context->world.engine_ops) {
         context->world.engine_ops = strcmp(choice, "uring") == 0 ? &wf_engine_uring : &wf_engine_epoll;
     }
@@ -33,6 +35,8 @@ static int choose(struct weft_context *context, const struct wf_config *config, 
 /* Wraps the engine in faults, and faults in encryption: so faults hit the bytes that are on the wire. */
 static void stand_around(struct weft_context *context)
 {
+    if (context->fault || context->seal)
+        context->crew.express_engine = NULL; /* what stands around one engine knows no other */
     if (context->fault) {
         context->world.engine_ops =
             wf_fault_around(context->fault, context->world.engine_ops, context->world.engine_host);
@@ -137,6 +141,7 @@ int wf_engines_create(struct weft_context *context, const struct wf_config *conf
     wf_world_fallback(&context->world, "engine: epoll, %s", status->text);
     wf_engines_destroy(context);
     context->world.engine_ops = &wf_engine_epoll;
+    context->crew.express_engine = NULL;
     context->world.engine_host = NULL;
     stand_around(context);
     check_zero_copy(context);

@@ -54,6 +54,7 @@ struct wf_crew {
     _Atomic uint64_t large_out; /* operations of more than `eager` bytes under way; a receive counts by its capacity */
     int count;
     int express; /* the worker of the express channels, behind those of the rails; 0: none of its own */
+    const struct wf_engine_ops *express_engine; /* of that one; NULL: as the others' */
     struct wf_worker *workers[WF_WORKERS_MAX];
     struct wf_placement placement;
 };
