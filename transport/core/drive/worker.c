@@ -18,9 +18,6 @@
 #define ROUNDS_UNTOLD 8 /* a busy worker tells of disposals after so many rounds: the peer's senders wait for them */
 #define PARK_MIN_NS (200 * WF_NS_PER_US)
 #define PARK_MAX_NS (1 * WF_NS_PER_MS)
-#define PARK_BESIDE_NS                                                                                                 \
-    (100 * WF_NS_PER_US)                 /* always, where rails have workers of their own: there is a core for it      \
-                                          */
 #define PARK_NEAR_NS (4 * WF_NS_PER_MS)  /* longest rest while callers keep driving and nothing large is under way */
 #define NEAR_RESTS 16                    /* PARK_NEAR_NS needs so many rests in a row without anything large, */
 #define NEAR_TURN_NS (20 * WF_NS_PER_US) /* and a turn of a caller at least this often */
@@ -250,18 +247,10 @@ static void park(struct wf_worker *worker, int64_t rest_ns)
     atomic_store(&worker->rests_long, false);
 }
 
-/* How long to rest after the token was had. */
-static int64_t first_rest(const struct wf_worker *worker)
-{
-    return worker->crew->world->shared ? PARK_MIN_NS : PARK_BESIDE_NS;
-}
-
 /* How long to rest after a rest of `last_ns` in which callers took `turns` turns; `calm`: rests in a row without
  * anything large. */
-static int64_t next_rest(const struct wf_worker *worker, int64_t last_ns, uint32_t turns, int calm)
+static int64_t next_rest(int64_t last_ns, uint32_t turns, int calm)
 {
-    if (!worker->crew->world->shared)
-        return PARK_BESIDE_NS;
     int64_t longest = calm >= NEAR_RESTS && turns >= last_ns / NEAR_TURN_NS ? PARK_NEAR_NS : PARK_MAX_NS;
     return last_ns * 2 < longest ? last_ns * 2 : longest;
 }
@@ -328,7 +317,7 @@ static void sleep_outside(struct wf_worker *worker)
 static void run_shared(struct wf_worker *worker)
 {
     uint32_t seen = atomic_load(&worker->caller_turns);
-    int64_t rest = first_rest(worker);
+    int64_t rest = PARK_MIN_NS;
     int calm = 0;
     while (!atomic_load(&worker->stopping)) {
         uint32_t turns = atomic_load(&worker->caller_turns), told = atomic_exchange(&worker->park, WF_PARK_REST);
@@ -337,7 +326,7 @@ static void run_shared(struct wf_worker *worker)
         calm = large ? 0 : calm < NEAR_RESTS ? calm + 1 : calm;
         seen = turns;
         if (!callers && take_token(worker, WF_TOKEN_THREAD)) {
-            rest = first_rest(worker);
+            rest = PARK_MIN_NS;
             if (atomic_load(&worker->lent))
                 sleep_outside(worker);
             else
@@ -346,7 +335,7 @@ static void run_shared(struct wf_worker *worker)
         if (atomic_load(&worker->lent))
             note_rest(worker);
         park(worker, rest);
-        rest = next_rest(worker, rest, atomic_load(&worker->caller_turns) - seen, calm);
+        rest = next_rest(rest, atomic_load(&worker->caller_turns) - seen, calm);
     }
 }
 
