@@ -329,6 +329,8 @@ else
     # that NCCL's proxy drives.
     WEFT_SPIN_US=200 over "$plugin" Weft nccl-looking 600 "$ranks"
     WEFT_WORKERS=shared over "$plugin" Weft nccl-shared 600 "$ranks"
+    # From and into GPU memory, through pinned memory of Weft's.
+    WEFT_NCCL_PTR=cuda NCCL_NET_GDR_LEVEL=SYS over "$plugin" Weft nccl-staged 600 "$ranks"
     over "$plugin" Weft nccl-torch-plugin 300 python3 "$root/tests/gpu/nccl_torch.py"
     over none Socket nccl-torch-socket 300 python3 "$root/tests/gpu/nccl_torch.py"
 fi
@@ -427,7 +429,7 @@ skipped=$(awk -F'\t' '$2 == "skipped"' "$out/steps.tsv" | wc -l)
     done
     if [[ -s $out/nccl-plugin-1.log ]]; then
         printf '\n## NCCL over the plugin and over its sockets\n\n| network | operation | bytes | us | GB/s | wrong |\n|---|---|---|---|---|---|\n'
-        for name in nccl-plugin nccl-socket nccl-looking nccl-shared; do
+        for name in nccl-plugin nccl-socket nccl-looking nccl-shared nccl-staged; do
             # The median of the rounds.
             cat -- "$out/$name"*.log 2>/dev/null | awk 'NF == 5 && $2 ~ /^[0-9]+$/' | sort -k1,1 -k2,2n -k3,3n | awk -v name="$name" '
                 function put() { if (count) printf("| %s | %s | %.1f | %.4f | %d |\n", name, key, us[int((count + 1) / 2)],
