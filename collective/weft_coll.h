@@ -182,6 +182,7 @@ WEFT_API int weft_group_fd(struct weft_group *group);
  *     then, and after an error. They may not overlap, but where a comment says how a call works in place.
  *   - Host memory, or GPU memory of a card that the context uses (setting gpus), which passes through host memory of
  *     the library: then the call waits for the copy from the GPU, and what polls the completion for that to the GPU.
+ *     The four largest pieces of that memory are kept until the group of weft_group_create() is destroyed.
  *   - The calls without _start wait. `timeout_ms` -1: any time. Those with _start do not: weft_group_poll() has the
  *     completion, with `user_data`, and its `bytes` are those of `out`; `timeout_ms` 0: no deadline, below 0: -EINVAL.
  *     The first use of a partner opens a session with it, which stays open.

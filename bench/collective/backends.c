@@ -93,23 +93,40 @@ static const char *launcher(const struct coll_backend *backend)
     return backend->starter == COLL_BY_OPENMPI ? "mpirun.openmpi" : "mpiexec.mpich";
 }
 
-/* The kind of memory. Whether other hosts have a GPU, their ranks say. */
-static void lacks_memory(const struct coll_plan *plan, const struct coll_backend *backend, char why[200])
+bool coll_on_gpu(const struct bench_options *options)
+{
+    return options->command == BENCH_COLLECTIVE && strcmp(wf_config_text(options->config, WF_SET_MEMORY), "cuda") == 0;
+}
+
+/* Why this machine has no GPU memory; "": it has. Loading the driver takes time: it is asked once. */
+static const char *no_gpu(void)
 {
     static struct weft_gpu_info gpus[BENCH_GPUS_MAX];
-    const char *memory = wf_config_text(plan->options->config, WF_SET_MEMORY);
-    bool on_gpu = is_nccl(backend) || strcmp(memory, "cuda") == 0;
+    static char why[200];
+    static bool asked;
     struct wf_status status = {0};
     enum bench_memory kind;
 
-    if (is_nccl(backend) && plan->options->command == BENCH_OVERLAP)
+    if (!asked && bench_gpus_find(gpus, BENCH_GPUS_MAX, &kind, &status) <= 0)
+        snprintf(why, sizeof why, "no GPU memory here: %.160s", status.text);
+    asked = true;
+    return why;
+}
+
+/* The kind of memory. Whether other hosts have a GPU, their ranks say. */
+static void lacks_memory(const struct coll_plan *plan, const struct coll_backend *backend, char why[200])
+{
+    const struct bench_options *options = plan->options;
+    bool on_gpu = is_nccl(backend) || coll_on_gpu(options);
+
+    if (is_nccl(backend) && options->command == BENCH_OVERLAP)
         snprintf(why, 200, "it works on GPU memory, and the layers are computed on the processor");
-    else if (is_nccl(backend) && strcmp(memory, "host") == 0)
+    else if (is_nccl(backend) && strcmp(wf_config_text(options->config, WF_SET_MEMORY), "host") == 0)
         snprintf(why, 200, "it works on GPU memory: leave out --memory host");
     else if (on_gpu && backend->program)
         snprintf(why, 200, "it is measured in host memory only: leave out --memory cuda");
-    else if (on_gpu && plan->host_count == 0 && bench_gpus_find(gpus, BENCH_GPUS_MAX, &kind, &status) <= 0)
-        snprintf(why, 200, "no GPU memory here: %.160s", status.text);
+    else if (on_gpu && plan->host_count == 0)
+        bench_copy_text(why, 200, no_gpu());
 }
 
 void coll_lacks(const struct coll_plan *plan, const struct coll_backend *backend, uint32_t ranks, char why[200])
@@ -234,11 +251,14 @@ static void put_memory(const struct coll_plan *plan, const struct coll_run *run,
         peer_word(out, "--backend");
         peer_word(out, "nccl");
     }
-    for (int i = 0; i < WF_SETTING_COUNT; i++)
-        if ((i == WF_SET_MEMORY || i == WF_SET_NCCL_LIBRARY) && !bench_is_default(config, i)) {
-            peer_word(out, "--set");
-            peer_word(out, "%s=%s", wf_setting(i)->name, wf_config_text(config, i));
-        }
+    if (coll_on_gpu(plan->options)) {
+        peer_word(out, "--memory");
+        peer_word(out, "cuda");
+    }
+    if (is_nccl(run->backend) && !bench_is_default(config, WF_SET_NCCL_LIBRARY)) {
+        peer_word(out, "--nccl-library");
+        peer_word(out, "%s", wf_config_text(config, WF_SET_NCCL_LIBRARY));
+    }
 }
 
 static void put_weft(const struct coll_plan *plan, const struct coll_run *run, uint32_t rank, struct peer_command *out)

@@ -125,9 +125,9 @@ int coll_found_read(struct coll_found *found, const struct coll_run *run, const 
     int result = coll_read_lines(text, run->backend->name, take_line, &reading, facts, ranks, status);
     const char *memory = json_string_value(json_object_get(*facts, "memory"));
 
-    for (size_t i = 0; i < found->count; i++)
+    for (size_t i = 0; memory && i < found->count; i++)
         if (found->samples[i].backend == run->backend && found->samples[i].ranks == *ranks)
-            bench_copy_text(found->samples[i].memory, sizeof found->samples[i].memory, memory ? memory : "host");
+            bench_copy_text(found->samples[i].memory, sizeof found->samples[i].memory, memory);
     return result;
 }
 
@@ -159,14 +159,14 @@ const struct coll_sample *coll_best(const struct coll_found *found, const struct
     return best;
 }
 
-const struct coll_sample *coll_best_other(const struct coll_found *found, const struct coll_sample *like)
+const struct coll_sample *coll_best_other(const struct coll_found *found, const struct coll_sample *own)
 {
     const struct coll_sample *best = NULL;
 
     for (size_t i = 0; i < found->count; i++) {
         const struct coll_backend *backend = found->samples[i].backend;
-        const struct coll_sample *one = coll_is_weft(backend) ? NULL : coll_best(found, like, backend);
-        if (one && (!best || coll_sample_us(one) < coll_sample_us(best)))
+        const struct coll_sample *one = coll_is_weft(backend) ? NULL : coll_best(found, own, backend);
+        if (one && strcmp(one->memory, own->memory) == 0 && (!best || coll_sample_us(one) < coll_sample_us(best)))
             best = one;
     }
     return best;

@@ -54,8 +54,8 @@ double coll_sample_us(const struct coll_sample *sample);
 const struct coll_sample *coll_best(const struct coll_found *found, const struct coll_sample *like,
                                     const struct coll_backend *backend);
 
-/* The best of all backends but Weft; NULL: there is none. */
-const struct coll_sample *coll_best_other(const struct coll_found *found, const struct coll_sample *like);
+/* The best of all other backends, in the memory of `own`, which is Weft's; NULL: there is none. */
+const struct coll_sample *coll_best_other(const struct coll_found *found, const struct coll_sample *own);
 
 /* Whether another round may make this way the best of its backend for anything: it is within a quarter of it. */
 bool coll_way_counts(const struct coll_found *found, const struct coll_backend *backend, const struct coll_way *way,

@@ -20,7 +20,11 @@ static struct {
 
 int coll_gpu_find(const struct bench_options *options, struct wf_status *status)
 {
-    return bench_gpus_choose(&own.gpus, options, BENCH_NO_NODE, status);
+    int result = bench_gpus_choose(&own.gpus, options, BENCH_NO_NODE, status);
+
+    if (result == 0 && own.gpus.count == 0)
+        result = wf_fail(status, -EOPNOTSUPP, "no GPU memory here");
+    return result;
 }
 
 const char *coll_gpu_memory(void)

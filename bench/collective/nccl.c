@@ -74,12 +74,16 @@ static char *variables_in_words(void)
 
 static void nccl_facts(FILE *out)
 {
-    char *variables = variables_in_words(), folder[256];
+    json_t *path = json_string(nccl_communicator_path(own.communicator));
+    char *variables = variables_in_words(), *file = json_dumps(path, JSON_ENCODE_ANY), folder[256];
 
-    fprintf(out, "\"library\": \"NCCL %s\", \"shared_gpus\": \"%s\", \"mps\": \"%s\", \"variables\": %s",
-            nccl_communicator_version(own.communicator), own.shared ? "yes: hosts of their own to NCCL" : "no",
+    fprintf(out, "\"library\": \"NCCL %s\", \"file\": %s, \"shared_gpus\": \"%s\", \"mps\": \"%s\", \"variables\": %s",
+            nccl_communicator_version(own.communicator), file ? file : "\"\"",
+            own.shared ? "yes: hosts of their own to NCCL" : "no",
             bench_mps_name(bench_mps_look(folder, sizeof folder)), variables ? variables : "{}");
     free(variables);
+    free(file);
+    json_decref(path);
 }
 
 static int nccl_run(struct rank_call *call, struct wf_status *status)

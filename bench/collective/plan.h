@@ -85,6 +85,9 @@ int coll_plan_asked(struct rank_asked *asked, const struct bench_options *option
 /* The rails as interfaces, as far as they are of this machine. */
 int coll_plan_rails(struct coll_plan *plan, struct wf_status *status);
 
+/* Whether ranks of Weft work on GPU memory: only weft collective has the setting memory. */
+bool coll_on_gpu(const struct bench_options *options);
+
 /* Why the backend cannot be had for so many ranks; "": it can. */
 void coll_lacks(const struct coll_plan *plan, const struct coll_backend *backend, uint32_t ranks, char why[200]);
 

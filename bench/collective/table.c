@@ -143,7 +143,8 @@ static void put_comparison(FILE *out, const struct coll_plan *plan, const struct
                            const struct coll_sample *sample)
 {
     const struct coll_backend *weft = coll_backend_find("weft");
-    const struct coll_sample *own = coll_best(found, sample, weft), *other = coll_best_other(found, sample);
+    const struct coll_sample *own = coll_best(found, sample, weft);
+    const struct coll_sample *other = own ? coll_best_other(found, own) : NULL;
 
     fprintf(out, "%-14s %5u %12" PRIu64 " %-3s", rank_op_name(sample->op), sample->ranks, sample->size,
             sample->in_place ? "in" : "out");
@@ -154,7 +155,7 @@ static void put_comparison(FILE *out, const struct coll_plan *plan, const struct
         else
             fprintf(out, " %10s", "n/a");
     }
-    if (own && other)
+    if (other)
         fprintf(out, "  %5.2f  %s, %s", coll_sample_us(other) / coll_sample_us(own), other->backend->name,
                 other->way->name);
     fputc('\n', out);
@@ -170,6 +171,23 @@ static void put_comparisons(FILE *out, const struct coll_plan *plan, const struc
     for (size_t i = 0; i < found->count; i++)
         if (!seen(found, i))
             put_comparison(out, plan, found, &found->samples[i]);
+}
+
+/* Figures in one kind of memory say nothing of those in another. */
+static void put_unlike(FILE *out, const struct coll_found *found)
+{
+    const struct coll_sample *own = NULL;
+
+    for (size_t i = 0; i < found->count && !own; i++)
+        own = coll_is_weft(found->samples[i].backend) && found->samples[i].rounds ? &found->samples[i] : NULL;
+    for (size_t i = 0; i < found->count && own; i++) {
+        const struct coll_sample *other = &found->samples[i];
+        if (other->rounds == 0 || strcmp(other->memory, own->memory) == 0)
+            continue;
+        fprintf(out, "# no ratio of %s, in memory %s, and weft, in memory %s: --memory cuda measures both alike\n",
+                other->backend->name, other->memory, own->memory);
+        return;
+    }
 }
 
 static void put_aside(FILE *out, const struct coll_found *found)
@@ -230,6 +248,7 @@ void coll_table_end(FILE *out, const struct coll_plan *plan, const struct coll_f
 
     if (plan->backend_count > 1 || plan->best)
         put_comparisons(out, plan, found);
+    put_unlike(out, found);
     put_aside(out, found);
     fputc('\n', out);
     coll_reasons_put(out, found->absent, "n/a");

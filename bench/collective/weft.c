@@ -285,7 +285,7 @@ int coll_member(const struct bench_options *options, const struct rank_asked *as
     bool nccl = options->collective.backends && strcmp(options->collective.backends, "nccl") == 0;
     if (nccl && coll_own_default(options, WF_SET_MEMORY, "cuda", &status) != 0)
         return coll_refused(&status);
-    if (strcmp(wf_config_text(options->config, WF_SET_MEMORY), "cuda") == 0)
+    if (nccl || coll_on_gpu(options))
         on_gpu(&backend);
     if (nccl)
         coll_nccl_over(&backend, &own.member, options);

@@ -183,6 +183,11 @@ pass_if "an error of NCCL's: status $status: $(cat err)" \
     grep -q 'rank 0: all_reduce of 1000 bytes: NCCL: invalid usage: the stand-in has no collectives' err
 run with collective --backend nccl --memory host --size 1000 -n 2
 pass_if "NCCL in host memory: status $status: $(cat out)" grep -q 'n/a: nccl: it works on GPU memory' out
+WEFT_MEMORY=cuda run with overlap --layers 4 --layer-mb 1 --bucket-mb 2 -n 1
+pass_if "layers are in host memory, whatever the setting memory says: status $status: $(cat err)" [ "$status" -eq 0 ]
+run with collective --backend weft,nccl --op sendrecv --place out --size 1000 -n 2 -w 0
+pass_if "unlike memory has no ratio: $(cat out)" grep -q '^# no ratio of nccl, in memory cuda (emulated), and weft, in memory host' out
+pass_if "not in the table either: $(cat out)" grep -Eq '^sendrecv +2 +1000 out +[0-9.]+ +[0-9.]+$' out
 run with setup-cost --backend nccl -n 2
 pass_if "what a communicator costs wants a collective: $(cat err)" grep -q 'the stand-in has no collectives' err
 
