@@ -893,6 +893,31 @@ static void test_asking_a_queue_drives_a_shared_worker(void **state)
     assert_int_equal(weft_queue_destroy(queue), 0);
 }
 
+/* A request that a thread of the rails ends while its waiter sleeps in the engine that it drives: the engine is woken,
+ * and no futex. What the driver ends itself it sees. */
+static void test_a_driver_that_sleeps_is_rung(void **state)
+{
+    struct scene *scene = *state;
+    struct weft_request *request = take(scene, WF_REQUEST_RECV);
+    pthread_t other;
+    memset(&other, 0xff, sizeof other);
+    struct wf_waiter waiter = {.drives = true, .thread = pthread_self()};
+    atomic_store(&request->waiter, &waiter);
+    assert_false(wf_wait_completed(&scene->waiting, request));
+    assert_int_equal(atomic_load(&waiter.poked), 0);
+    waiter.thread = other;
+    assert_true(wf_wait_completed(&scene->waiting, request));
+    assert_int_equal(atomic_load(&waiter.poked), 1);
+    assert_true(scene->waiting.bell_due);
+    assert_true(wf_list_empty(&scene->waiting.poked));
+    assert_false(wf_wait_completed(&scene->waiting, request)); /* it was told */
+    wf_wait_wake(&scene->waiting);
+    assert_false(scene->waiting.bell_due);
+    atomic_store(&request->waiter, NULL);
+    complete(scene, request, 0, 0);
+    assert_true(wf_request_collect(request, NULL));
+}
+
 #define IN_SCENE(test) cmocka_unit_test_setup_teardown(test, set_up, scene_tear_down)
 
 int main(void)
@@ -929,6 +954,7 @@ int main(void)
         IN_SCENE(test_the_lobby),
         IN_SCENE(test_the_descriptor_is_left_alone_until_asked_for),
         IN_SCENE(test_asking_a_queue_drives_a_shared_worker),
+        IN_SCENE(test_a_driver_that_sleeps_is_rung),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
