@@ -253,7 +253,7 @@ void coll_table_end(FILE *out, const struct coll_plan *plan, const struct coll_f
     fputc('\n', out);
     coll_reasons_put(out, found->absent, "n/a");
     coll_reasons_put(out, found->skipped, "skipped");
-    if (plan->asked.check)
+    if (plan->asked.check && found->count > 0)
         fprintf(out, "# Out of bounds values: %" PRIu64 " %s\n", wrong, wrong ? "FAILED" : "OK");
     put_peak(out, found);
     put_far_below(out, plan, found);

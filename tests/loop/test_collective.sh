@@ -186,6 +186,9 @@ usage "name some" --rsh ssh
 usage "exclude each other" --hosts a,b --processes found
 usage "meets once" --processes found --best
 usage "is not for 'weft collective'" --pattern mesh
+weft collective --backend nccl --memory host
+pass_if "nothing that could be measured: status $status: $(cat err)" [ "$status" -eq 77 ]
+pass_if "has no verdict on values: $(cat out)" [ "$(grep -c 'Out of bounds' out)" -eq 0 ]
 weft topo --backend weft
 pass_if "an option of two kinds: $(cat err)" grep -q "'weft mesh'.*'weft collective'" err
 
