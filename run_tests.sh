@@ -11,7 +11,7 @@ usage() {
     cat <<'EOF'
 usage: run_tests.sh [--full] [--area AREA,...] [--only VARIANT] [--ci] [--help]
 
-Builds and tests Weft: the quick tests, in each variant. About 20 minutes on two cores that are otherwise idle; what
+Builds and tests Weft: the quick tests, in each variant. Under 10 minutes on two cores that are otherwise idle; what
 setup.sh may have to install first is not counted.
 
   --full           all tests, hours
@@ -25,9 +25,10 @@ setup.sh may have to install first is not counted.
   --only VARIANT   one of: gcc       plain build, in build/
                            asan      address and undefined behaviour sanitizers, in build-asan/
                            tsan      thread sanitizer, in build-tsan/
-                           clang     compiles everything with clang, in build-clang/ (counts as one test), and fuzzes
+                           clang     compiles with clang, in build-clang/ (counts as one test), and fuzzes: what is fuzzed, with
+                             --ci and --full everything
                            no_uring  without io_uring and libmnl, in build-no_uring/, some tests; only with this option or --ci
-  --ci             as .ci/run does: beside area core a test of each other area, and variant no_uring
+  --ci             as .ci/run does: also the tests of tier ci, a test of each other area, and variant no_uring; 25 minutes
 
   WEFT_SETUP=auto|print|off  may missing packages be installed: see setup.sh --help
 
@@ -156,7 +157,10 @@ variant() {
         setarch -R true 2>/dev/null && prefix=(setarch -R)
         build_and_run tsan build-tsan notsan -DWEFT_SANITIZE=thread -DWEFT_NVCC=OFF
         ;;
-    clang) compile_and_fuzz ;;
+    clang)
+        [[ $labels != '^quick$' ]] || targets=(fuzz)
+        compile_and_fuzz
+        ;;
     no_uring)
         targets=(no_uring)
         labels='^no_uring$' build_and_run no_uring build-no_uring '' -DWEFT_URING=OFF -DWEFT_MNL=OFF -DWEFT_NVCC=OFF -DWEFT_NCCL_PLUGIN=OFF
@@ -197,15 +201,14 @@ choose_areas() {
     fi
 }
 
-labels='^quick$'
 timeout=300
-ci=0
+ci=0 full=0
 variants=(gcc asan tsan clang)
 choose_areas core
 while (($#)); do
     case $1 in
     --full)
-        labels='^(quick|full)$'
+        full=1
         timeout=1800
         ;;
     --ci) ci=1 ;;
@@ -234,6 +237,9 @@ while (($#)); do
     esac
     shift
 done
+labels='^quick$'
+((ci == 0)) || labels='^(quick|ci)$'
+((full == 0)) || labels='^(quick|ci|full)$'
 if ((ci)); then
     areas=(core) # set-up's: what clusters are made of is large, and the smoke test of that area needs none of it
     for area in "${others[@]}"; do

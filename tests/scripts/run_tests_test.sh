@@ -55,12 +55,13 @@ calls=$(cat -- "$CALLS")
 [[ $(grep -cF -- '-E ^(vm|install|compat|report|plugin|cluster)[.] ' <<<"$calls") == 3 && $calls == *'setup --tests=core'$'\n'* ]] ||
     fail "area core alone: $calls"
 [[ $calls != *smoke* && $calls != *no_uring* ]] || fail "what only --ci has: $calls"
+[[ $(grep -c -- '--target fuzz' <<<"$calls") == 1 ]] || fail "clang compiles what is fuzzed: $calls"
 
 : >"$CALLS"
 tests --only tsan --full
 last_line '2 passed, 0 failed, 1 skipped' 'one variant'
 [[ $(cat -- "$CALLS") != *build-asan* ]] || fail '--only tsan built another variant'
-[[ $(cat -- "$CALLS") == *'-L ^(quick|full)$'* ]] || fail '--full chooses the labels'
+[[ $(cat -- "$CALLS") == *'-L ^(quick|ci|full)$'* ]] || fail '--full chooses the labels'
 tests --only clang
 expect_status 0 'compiled with clang'
 last_line '3 passed, 0 failed, 1 skipped' 'compiled with clang'
@@ -85,6 +86,8 @@ expect_status 0 '--ci'
 last_line '13 passed, 0 failed, 6 skipped' '--ci' # four variants, no_uring, the smoke tests, and that clang compiles
 calls=$(cat -- "$CALLS")
 [[ $calls == *'setup --tests=core,vm,install,compat,report,plugin'$'\n'* && $calls == *'-L ^smoke$'* ]] || fail "--ci: areas: $calls"
+[[ $calls == *'-L ^(quick|ci)$ -LE ^noasan$'* && $calls != *'-L ^quick$'* ]] || fail "--ci: labels: $calls"
+[[ $calls != *'--target fuzz'* ]] || fail "--ci: clang compiles everything: $calls"
 [[ $calls == *build-no_uring*WEFT_URING=OFF*'--target no_uring'*'-L ^no_uring$'* ]] || fail "--ci: no_uring: $calls"
 
 # Why tests are skipped is told before the last line; for want of what set-up has they have failed.
