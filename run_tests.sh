@@ -48,11 +48,13 @@ wrong_usage() {
 # build FOLDER OPTION...: quiet unless it fails. All targets, or those of the array `targets`.
 build() {
     local folder=$root/$1 status
+    local -a generator=()
     shift
     mkdir -p -- "$folder" || return 1
+    [[ -e $folder/CMakeCache.txt ]] || ! command -v ninja >/dev/null || generator=(-G Ninja)
     (
         command -v flock >/dev/null && flock 9
-        cmake -S "$root" -B "$folder" -DWEFT_TESTS=ON -DWEFT_WERROR=ON "$@" &&
+        cmake "${generator[@]}" -S "$root" -B "$folder" -DWEFT_TESTS=ON -DWEFT_WERROR=ON "$@" &&
             cmake --build "$folder" --parallel "$(nproc)" ${targets[@]:+--target "${targets[@]}"}
     ) 9>"$folder/.lock" >"$folder/build.log" 2>&1 </dev/null
     status=$?
@@ -252,7 +254,7 @@ fi
 export PATH=$PATH:/usr/sbin:/sbin # users other than root often have none of them
 lacking=$("$root/setup.sh" --tests="$(IFS=, && echo "${areas[*]}")") || exit 1
 lacking=${lacking//$'\n'/ }
-command -v make >/dev/null || export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
+command -v make >/dev/null || export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja} # also of tests that build
 
 declare -A reasons=()
 passed=0 failed=0 skipped=0

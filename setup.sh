@@ -141,6 +141,7 @@ need_to_build_tests() {
 # The first word of each is what a test that is skipped for want of it says.
 need_core() {
     local name
+    need 'ninja (builds in less time than make)' ninja-build ninja-build have ninja
     need 'ip (makes networks for the tests)' iproute2 iproute have_admin ip
     need 'tc (gives them their rates)' iproute2 iproute-tc have_admin tc
     need 'clang (second compiler of the tests)' clang clang have clang
