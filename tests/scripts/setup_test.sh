@@ -14,7 +14,7 @@ make_machine() {
     for name in bash env rm mktemp tail cat touch grep; do
         ln -s -- "$(type -P "$name")" "$machine/$name"
     done
-    for name in gcc make npm ip tc clang c++ readelf strace jq python3 unshare nsenter setpriv taskset \
+    for name in gcc make ninja npm ip tc clang c++ readelf strace jq python3 unshare nsenter setpriv taskset \
         hostname qemu-system-x86_64 busybox cpio modprobe depmod xz bzip2 nasm; do
         program "$machine" "$name" <<<'exit 0'
     done
@@ -105,7 +105,7 @@ expect_status 1 'old cmake'
 expect_text 'cmake 3.22 or newer' 'old cmake'
 
 make_machine 0 apt-get
-rm -f -- "$machine/make"
+rm -f -- "$machine/make" "$machine/ninja"
 setup WEFT_SETUP=print bash "$root/setup.sh"
 expect_text 'make or ninja' 'no make'
 program "$machine" ninja <<<'exit 0'
