@@ -186,6 +186,14 @@ void wf_door_forget_wish(struct wf_door *door, struct wf_dial *dial)
     pthread_mutex_unlock(&door->mail_lock);
 }
 
+static bool given_up(struct wf_door *door, const struct wf_dial *dial)
+{
+    pthread_mutex_lock(&door->mail_lock);
+    bool is = dial->wish.code < 0;
+    pthread_mutex_unlock(&door->mail_lock);
+    return is;
+}
+
 static void finish_dial(struct wf_door *door, struct wf_dial *dial)
 {
     wf_link_remove(&dial->link);
@@ -195,8 +203,9 @@ static void finish_dial(struct wf_door *door, struct wf_dial *dial)
     if (dial->session)
         dial->session->visited_too = NULL;
     if (dial->status.code < 0 && dial->session) {
+        bool expected = given_up(door, dial); /* nothing to tell of in the log */
         wf_session_lock(dial->session);
-        if (dial->wish.code < 0) /* given up: nothing to tell of in the log */
+        if (expected)
             wf_session_dismiss(dial->session, NULL);
         wf_guard_fail(&dial->session->guard, dial->status.code, "%s", dial->status.text);
         wf_session_unlock(dial->session);
