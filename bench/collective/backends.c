@@ -95,7 +95,9 @@ static const char *launcher(const struct coll_backend *backend)
 
 bool coll_on_gpu(const struct bench_options *options)
 {
-    return options->command == BENCH_COLLECTIVE && strcmp(wf_config_text(options->config, WF_SET_MEMORY), "cuda") == 0;
+    bool either = options->command == BENCH_COLLECTIVE || options->command == BENCH_OVERLAP;
+
+    return either && strcmp(wf_config_text(options->config, WF_SET_MEMORY), "cuda") == 0;
 }
 
 /* Why this machine has no GPU memory; "": it has. Loading the driver takes time: it is asked once. */
@@ -119,8 +121,8 @@ static void lacks_memory(const struct coll_plan *plan, const struct coll_backend
     const struct bench_options *options = plan->options;
     bool on_gpu = is_nccl(backend) || coll_on_gpu(options);
 
-    if (is_nccl(backend) && options->command == BENCH_OVERLAP)
-        snprintf(why, 200, "it works on GPU memory, and the layers are computed on the processor");
+    if (is_nccl(backend) && options->command == BENCH_OVERLAP && !coll_on_gpu(options))
+        snprintf(why, 200, "it works on GPU memory: add --memory cuda");
     else if (is_nccl(backend) && strcmp(wf_config_text(options->config, WF_SET_MEMORY), "host") == 0)
         snprintf(why, 200, "it works on GPU memory: leave out --memory host");
     else if (on_gpu && backend->program)

@@ -7,6 +7,7 @@
 #include "bench/nodes/link.h"
 #include "gpu.h"
 #include "member.h"
+#include "multiply.h"
 #include "nccl.h"
 #include "plan.h"
 #include "work.h"
@@ -102,11 +103,23 @@ static int note_line(uint32_t ranks, struct wf_status *status)
     return result;
 }
 
-static int weft_open(const struct rank_asked *asked, uint32_t *rank, uint32_t *ranks, struct wf_status *status)
+static int choose_gpu(const struct rank_asked *asked, struct wf_status *status)
 {
     int gpu;
     bool shared;
+    int result = coll_gpu_choose(&own.member, own.timeout_ms, &gpu, &shared, status);
 
+    own.backend->memory = coll_gpu_memory();
+    if (result || !asked->overlap.layers)
+        return result;
+    own.backend->multiply = coll_multiply;
+    result = coll_multiply_open(gpu, status);
+    own.backend->multiplier = coll_multiply_how();
+    return result;
+}
+
+static int weft_open(const struct rank_asked *asked, uint32_t *rank, uint32_t *ranks, struct wf_status *status)
+{
     own.timeout_ms = (int)asked->timeout_s * 1000;
     int result = own.on_gpu ? coll_gpu_find(own.options, status) : 0;
     if (result == 0)
@@ -115,10 +128,8 @@ static int weft_open(const struct rank_asked *asked, uint32_t *rank, uint32_t *r
         return result;
     *rank = weft_group_rank(own.member.group);
     *ranks = weft_group_size(own.member.group);
-    if (own.on_gpu) {
-        own.backend->memory = coll_gpu_memory();
-        result = coll_gpu_choose(&own.member, own.timeout_ms, &gpu, &shared, status);
-    }
+    if (own.on_gpu)
+        result = choose_gpu(asked, status);
     return result ? result : note_line(*ranks, status);
 }
 

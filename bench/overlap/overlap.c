@@ -12,8 +12,6 @@
 
 #define RANK_BYTES (160u << 20) /* of a process beside its gradients: what layers are made of, and the backend */
 
-#define NO_KERNEL "no kernel is built in"
-
 /* Owner: the measuring thread. */
 struct measurement {
     struct coll_plan plan;
@@ -174,7 +172,6 @@ static int perform(void *context, struct wf_status *status)
     if (result == 0)
         result = overlap_found_init(&measurement->found, status);
     if (result == 0) {
-        coll_reason_add(measurement->found.absent, NO_KERNEL, "computation on a GPU");
         bench_progress_open(&measurement->progress, !bench_quiet(options->config));
         run_all(measurement);
         bench_progress_end(&measurement->progress);

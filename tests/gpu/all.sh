@@ -272,6 +272,13 @@ else
     step coll-weft-nccl 600 "$weft" "${collective[@]}" --backend weft,nccl -b 8 -e 256M -f 4 --duration 20 \
         --rounds "$rounds" --out "$out/coll-weft-nccl"
 fi
+# Layers on the GPU, and their gradients over the rails meanwhile.
+overlap=(overlap --rails "$rails" --memory cuda --bucket-mb "5,25" -n 3)
+if ((emulated)); then
+    step overlap 300 "$weft" "${overlap[@]}" --layers 6 --layer-mb 1 --batch 3 --out "$out/overlap"
+else
+    step overlap 600 "$weft" "${overlap[@]}" --backend weft,nccl --out "$out/overlap"
+fi
 step coll-weft-host 600 "$weft" collective --rails "$rails" -b 8 -e 256M -f 4 --duration 10 --out "$out/coll-weft-host"
 bench mesh-weft-nccl mesh --memory cuda "${endpoints[@]}" --backend weft,nccl -b 64K -e 16M -n 0
 # Clocks of GPUs against the processor's, locked clocks, a warm GPU; both backends in one order.
@@ -421,10 +428,10 @@ skipped=$(awk -F'\t' '$2 == "skipped"' "$out/steps.tsv" | wc -l)
         "$(figure pair-weft-nccl nccl bandwidth 67108864 7)" 1.5
     stands 'NCCL over Weft, half round trip of 8 bytes, us' "$(figure latency-weft-nccl nccl latency 8 8)" \
         "$(figure latency-weft-nccl weft latency 8 8)" 1
-    for name in coll-weft-nccl coll-weft-host; do
+    for name in coll-weft-nccl coll-weft-host overlap; do
         [[ -s $out/$name.log ]] || continue
         printf '\n## Collectives: %s\n\n```\n' "$name"
-        sed -n '/^# all_reduce/,$p' "$out/$name.log"
+        sed -n '/^# \(all_reduce\|[0-9]* layers\)/,$p' "$out/$name.log"
         printf '```\n'
     done
     if [[ -s $out/nccl-plugin-1.log ]]; then

@@ -183,8 +183,22 @@ pass_if "an error of NCCL's: status $status: $(cat err)" \
     grep -q 'rank 0: all_reduce of 1000 bytes: NCCL: invalid usage: the stand-in has no collectives' err
 run with collective --backend nccl --memory host --size 1000 -n 2
 pass_if "NCCL in host memory: status $status: $(cat out)" grep -q 'n/a: nccl: it works on GPU memory' out
-WEFT_MEMORY=cuda run with overlap --layers 4 --layer-mb 1 --bucket-mb 2 -n 1
-pass_if "layers are in host memory, whatever the setting memory says: status $status: $(cat err)" [ "$status" -eq 0 ]
+layers="--layers 4 --layer-mb 1 --bucket-mb 2 --batch 3 -n 1 -w 0"
+run with overlap $layers --memory cuda --style all_reduce,server --backend weft,gloo --json layers.json
+pass_if "layers on GPUs: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "what computes: $(cat out)" grep -q '^# 4 layers of 1 MiB of gradients, batch 3, computed by cuBLAS 13.0.99 (a stand-in)$' out
+pass_if "verified: $(cat out)" grep -qx "# Gradients verified: $((4 * 262144 * 3 * 2)) elements, 0 wrong: OK" out
+pass_if "a server is n/a: $(cat out)" grep -q 'a server adds on the processor, and the gradients are on a GPU' out
+pass_if "so is Gloo: $(cat out)" grep -q 'gloo among 2 ranks: it is measured in host memory only: leave out --memory cuda' out
+CUBLAS_STANDIN=flip run with overlap $layers --memory cuda
+pass_if "products that are wrong are found: status $status: $(cat out)" \
+    grep -qx "# Gradients verified: $((4 * 262144 * 3 * 2)) elements, $((4 * 3 * 2)) wrong: FAILED" out
+CUBLAS_STANDIN=fail run with overlap $layers --memory cuda
+pass_if "products that fail, too: status $status: $(cat err)" grep -q 'rank [01]: a product on a GPU: error 13 of cuBLAS' err
+run with overlap $layers --memory cuda --backend nccl
+pass_if "NCCL gets as far as its own error: $(cat err)" grep -q 'NCCL: invalid usage: the stand-in has no collectives' err
+run with overlap $layers --backend nccl
+pass_if "NCCL in host memory: $(cat out)" grep -q 'n/a: nccl among 2 ranks: it works on GPU memory: add --memory cuda' out
 run with collective --backend weft,nccl --op sendrecv --place out --size 1000 -n 2 -w 0
 pass_if "unlike memory has no ratio: $(cat out)" grep -q '^# no ratio of nccl, in memory cuda (emulated), and weft, in memory host' out
 pass_if "not in the table either: $(cat out)" grep -Eq '^sendrecv +2 +1000 out +[0-9.]+ +[0-9.]+$' out

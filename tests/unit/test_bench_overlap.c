@@ -59,12 +59,12 @@ static void sum_of_all(struct layers *layers, float *sums, bool plain)
 
     memset(sums, 0, ELEMENTS * sizeof *sums);
     for (uint32_t rank = 0; rank < RANKS; rank++) {
-        assert_int_equal(layers_init(layers, &asked, own, rank, RANKS, &status), 0);
+        assert_int_equal(layers_init(layers, &asked, NULL, own, rank, RANKS, &status), 0);
         if (plain)
             layers->multiply = NULL;
         for (uint32_t layer = 0; layer < LAYERS; layer++)
-            layers_compute(layers, layer);
-        assert_true(layers_wrong(layers) > 0); /* of one rank alone */
+            assert_int_equal(layers_compute(layers, layer, &status), 0);
+        assert_true(layers_wrong(layers, own) > 0); /* of one rank alone */
         for (uint64_t i = 0; i < ELEMENTS; i++)
             sums[i] += own[i];
         if (rank + 1 < RANKS)
@@ -82,14 +82,90 @@ static void sums_of_gradients_are_proved_element_by_element(void **state)
     (void)state;
     for (int plain = 0; plain < 2; plain++) { /* the loop, and what is here of BLAS: the same numbers */
         sum_of_all(&layers, sums, plain == 1);
-        assert_int_equal(layers_wrong(&layers), 0);
+        assert_int_equal(layers_wrong(&layers, sums), 0);
         sums[0] += 1;
         sums[ELEMENTS / 2] = 0.0f / 0.0f;
         sums[ELEMENTS - 1] = -sums[ELEMENTS - 1];
-        assert_int_equal(layers_wrong(&layers), 3);
+        assert_int_equal(layers_wrong(&layers, sums), 3);
         layers_fini(&layers);
     }
     free(sums);
+}
+
+/* A backend with memory of its own, which is the process's. */
+static struct rank_product last;
+static int taken;
+
+static int take(uint64_t bytes, void **out, struct wf_status *status)
+{
+    *out = malloc(bytes);
+    taken++;
+    return *out ? 0 : wf_fail(status, -ENOMEM, "no memory");
+}
+
+static void give(void *memory)
+{
+    free(memory);
+    taken--;
+}
+
+static int copy(void *to, const void *from, uint64_t bytes, struct wf_status *status)
+{
+    (void)status;
+    memcpy(to, from, bytes);
+    return 0;
+}
+
+static int multiply(const struct rank_product *product, struct wf_status *status)
+{
+    (void)status;
+    last = *product;
+    memset(product->out, 0, (size_t)product->rows * product->columns * sizeof(float));
+    for (uint32_t i = 0; i < product->rows; i++)
+        for (uint32_t k = 0; k < product->batch; k++)
+            for (uint32_t j = 0; j < product->columns; j++)
+                product->out[(size_t)i * product->columns + j] +=
+                    product->left[(size_t)k * product->rows + i] * product->right[(size_t)k * product->columns + j];
+    return 0;
+}
+
+static int refuse(const struct rank_product *product, struct wf_status *status)
+{
+    (void)product;
+    return wf_fail(status, -EIO, "no GPU any more");
+}
+
+static void a_backend_multiplies_in_its_memory(void **state)
+{
+    static const struct {
+        uint32_t asked, batch, at_once, times;
+    } cases[] = {{5, 5, 5, 1}, {256, 256, 256, 1}, {300, 256, 256, 1}, {1000, 768, 256, 3}};
+    struct rank_backend backend = {
+        .take = take, .give = give, .copy = copy, .multiply = multiply, .multiplier = "a test"};
+    const struct rank_overlap asked = {.layers = LAYERS, .layer_bytes = MIB};
+    float *gradients = malloc(ELEMENTS * sizeof *gradients);
+    struct layers layers;
+    struct wf_status status;
+
+    (void)state;
+    assert_int_equal(layers_init(&layers, &asked, &backend, gradients, 0, 1, &status), 0);
+    assert_string_equal(layers.how, "a test");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        layers_set_batch(&layers, cases[i].asked);
+        for (uint32_t layer = 0; layer < LAYERS; layer++)
+            assert_int_equal(layers_compute(&layers, layer, &status), 0);
+        assert_int_equal(layers.batch, cases[i].batch);
+        assert_int_equal(last.batch, cases[i].at_once);
+        assert_int_equal(last.times, cases[i].times);
+        assert_int_equal(layers_wrong(&layers, gradients), 0);
+    }
+    gradients[1] += 1;
+    assert_int_equal(layers_wrong(&layers, gradients), 1);
+    backend.multiply = refuse;
+    assert_int_equal(layers_compute(&layers, 0, &status), -EIO);
+    layers_fini(&layers);
+    assert_int_equal(taken, 0);
+    free(gradients);
 }
 
 /* --- the thread --- */
@@ -287,6 +363,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buckets_hold_all_layers_in_their_order),
         cmocka_unit_test(sums_of_gradients_are_proved_element_by_element),
+        cmocka_unit_test(a_backend_multiplies_in_its_memory),
         cmocka_unit_test(buckets_are_communicated_in_order_until_one_fails),
         cmocka_unit_test(wrong_values_of_options_are_named),
         cmocka_unit_test(the_hidden_share_is_of_each_iteration),

@@ -239,9 +239,11 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
             .more = "This is for all pairs of one backend, mode and size together; it is at least one window of each "
                     "pair.",
             .value = "MS"),
-    [WF_SET_MEMORY] = CHOICE(BENCH, WHAT, PAIRS | TOPO | COLLECTIVE, "memory", "auto", "auto|host|cuda",
-                             "Where the messages lie; auto takes GPU memory where it can be used, else host memory.",
-                             .more = "In weft collective auto is GPU memory for NCCL and host memory for all others."),
+    [WF_SET_MEMORY] =
+        CHOICE(BENCH, WHAT, PAIRS | TOPO | COLLECTIVE | OVERLAP, "memory", "auto", "auto|host|cuda",
+               "Where the messages lie; auto takes GPU memory where it can be used, else host memory.",
+               .more = "In weft collective auto is GPU memory for NCCL and host memory for all others; in "
+                       "weft overlap it is host memory."),
     [WF_SET_PATTERN] = CHOICE(
         BENCH, WHAT, MESH | SWEEP, "pattern", "mesh", "mesh|pairs|bidir|incast|ring|alltoall|permutation|bisection",
         "Which pairs send: every pair of two nodes, or fewer of them.",
@@ -282,7 +284,7 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                                .more = "nccl moves those in GPU memory; plugin is Weft as NCCL drives it, through its "
                                        "net plugin; null moves none and measures the harness itself."),
     [WF_SET_NCCL_LIBRARY] =
-        TEXT(BENCH, HOW, PAIRS | COLLECTIVE | SETUP_COST, "nccl_library", "",
+        TEXT(BENCH, HOW, PAIRS | COLLECTIVE | OVERLAP | SETUP_COST, "nccl_library", "",
              "NCCL's library: a file, or the folder of a libnccl.so.2; empty means the usual places.", .value = "FILE"),
     [WF_SET_PLUGIN_LIBRARY] =
         TEXT(BENCH, HOW, PAIRS, "plugin_library", "",

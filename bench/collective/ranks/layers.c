@@ -44,51 +44,120 @@ static void load_blas(struct layers *layers)
     snprintf(layers->how, sizeof layers->how, "OpenBLAS, one thread");
 }
 
-int layers_init(struct layers *layers, const struct rank_overlap *asked, float *gradients, uint32_t rank,
-                uint32_t ranks, struct wf_status *status)
+/* Rows of the product that is made; of a larger batch it is made again. */
+static uint32_t rows_at_once(const struct layers *layers)
 {
-    *layers = (struct layers){.gradients = gradients,
-                              .count = asked->layers,
-                              .rows = (uint32_t)(asked->layer_bytes / (LAYERS_COLUMNS * sizeof(float))),
-                              .rank = rank,
-                              .ranks = ranks};
-    uint64_t fitting = LEFT_BYTES / (layers->rows * sizeof(float)), most = asked->batch;
-
-    if (!asked->batch)
-        most = fitting < 1 ? 1 : fitting < LAYERS_BATCH_MOST ? fitting : LAYERS_BATCH_MOST;
-    layers->batch_most = (uint32_t)most;
-    layers->left = malloc(most * layers->rows * sizeof(float));
-    layers->right = malloc(most * LAYERS_COLUMNS * sizeof(float));
-    if (!layers->left || !layers->right)
-        return wf_fail(status, -ENOMEM, "no memory for a batch of %llu rows", (unsigned long long)most);
-    load_blas(layers);
-    layers->batch = layers->batch_most;
-    return 0;
-}
-
-void layers_fini(struct layers *layers)
-{
-    free(layers->left);
-    free(layers->right);
-    layers->left = layers->right = NULL;
-}
-
-void layers_set_batch(struct layers *layers, uint32_t batch)
-{
-    layers->batch = batch < 1 ? 1 : batch < layers->batch_most ? batch : layers->batch_most;
+    return layers->place && layers->batch > LAYERS_GPU_BATCH ? LAYERS_GPU_BATCH : layers->batch;
 }
 
 /* What a layer is multiplied with: little beside the product itself. */
-static void fill(struct layers *layers, uint32_t layer)
+static void fill(struct layers *layers, uint32_t layer, uint32_t batch)
 {
     for (uint32_t i = 0; i < layers->rows; i++)
         layers->left[i] = of_row(i, layer, layers->rank);
     for (uint32_t j = 0; j < LAYERS_COLUMNS; j++)
         layers->right[j] = of_column(j, layer, layers->rank);
-    for (uint32_t k = 1; k < layers->batch; k++) {
+    for (uint32_t k = 1; k < batch; k++) {
         memcpy(layers->left + (size_t)k * layers->rows, layers->left, layers->rows * sizeof(float));
         memcpy(layers->right + (size_t)k * LAYERS_COLUMNS, layers->right, LAYERS_COLUMNS * sizeof(float));
     }
+}
+
+/* --- in the memory of a backend --- */
+
+static float *left_of(const struct layers *layers, uint32_t layer)
+{
+    return layers->factors + (size_t)layer * LAYERS_GPU_BATCH * (layers->rows + LAYERS_COLUMNS);
+}
+
+static float *right_of(const struct layers *layers, uint32_t layer)
+{
+    return left_of(layers, layer) + (size_t)LAYERS_GPU_BATCH * layers->rows;
+}
+
+/* All layers at once: copying to a GPU would take longer than the product. */
+static int place_factors(struct layers *layers, struct wf_status *status)
+{
+    const uint64_t row = LAYERS_GPU_BATCH * sizeof(float);
+    void *memory;
+    int result = layers->place->take(layers->count * row * (layers->rows + LAYERS_COLUMNS), &memory, status);
+
+    if (result)
+        return result;
+    layers->factors = memory;
+    for (uint32_t layer = 0; layer < layers->count && result == 0; layer++) {
+        fill(layers, layer, LAYERS_GPU_BATCH);
+        result = layers->place->copy(left_of(layers, layer), layers->left, row * layers->rows, status);
+        if (result == 0)
+            result = layers->place->copy(right_of(layers, layer), layers->right, row * LAYERS_COLUMNS, status);
+    }
+    return result;
+}
+
+static int multiply_in_place(const struct layers *layers, uint32_t layer, struct wf_status *status)
+{
+    const uint32_t batch = rows_at_once(layers);
+    const struct rank_product product = {.out = layers->gradients + layer * layers_elements(layers),
+                                         .left = left_of(layers, layer),
+                                         .right = right_of(layers, layer),
+                                         .rows = layers->rows,
+                                         .columns = LAYERS_COLUMNS,
+                                         .batch = batch,
+                                         .times = layers->batch / batch};
+
+    return layers->place->multiply(&product, status);
+}
+
+/* --- either way --- */
+
+static uint32_t most_rows(const struct layers *layers, const struct rank_overlap *asked)
+{
+    uint64_t fitting = LEFT_BYTES / (layers->rows * sizeof(float));
+
+    if (asked->batch)
+        return asked->batch;
+    if (layers->place)
+        return LAYERS_GPU_BATCH * LAYERS_GPU_TIMES;
+    return (uint32_t)(fitting < 1 ? 1 : fitting < LAYERS_BATCH_MOST ? fitting : LAYERS_BATCH_MOST);
+}
+
+int layers_init(struct layers *layers, const struct rank_overlap *asked, const struct rank_backend *place,
+                float *gradients, uint32_t rank, uint32_t ranks, struct wf_status *status)
+{
+    *layers = (struct layers){.gradients = gradients,
+                              .count = asked->layers,
+                              .rows = (uint32_t)(asked->layer_bytes / (LAYERS_COLUMNS * sizeof(float))),
+                              .rank = rank,
+                              .ranks = ranks,
+                              .place = place};
+    layers->batch_most = most_rows(layers, asked);
+    size_t room = place ? LAYERS_GPU_BATCH : layers->batch_most;
+    layers->left = malloc(room * layers->rows * sizeof(float));
+    layers->right = malloc(room * LAYERS_COLUMNS * sizeof(float));
+    if (!layers->left || !layers->right)
+        return wf_fail(status, -ENOMEM, "no memory for a batch of %zu rows", room);
+    if (place)
+        snprintf(layers->how, sizeof layers->how, "%s", place->multiplier);
+    else
+        load_blas(layers);
+    layers_set_batch(layers, layers->batch_most);
+    return place ? place_factors(layers, status) : 0;
+}
+
+void layers_fini(struct layers *layers)
+{
+    if (layers->factors)
+        layers->place->give(layers->factors);
+    free(layers->left);
+    free(layers->right);
+    layers->factors = layers->left = layers->right = NULL;
+}
+
+void layers_set_batch(struct layers *layers, uint32_t batch)
+{
+    layers->batch = batch < 1 ? 1 : batch < layers->batch_most ? batch : layers->batch_most;
+    if (layers->place && layers->batch > LAYERS_GPU_BATCH)
+        layers->batch -= layers->batch % LAYERS_GPU_BATCH;
 }
 
 /* A row of the result stays in the cache; compilers make vectors of the inner loop. */
@@ -105,17 +174,20 @@ static void multiply_plainly(const struct layers *layers, float *out)
     }
 }
 
-void layers_compute(struct layers *layers, uint32_t layer)
+int layers_compute(struct layers *layers, uint32_t layer, struct wf_status *status)
 {
     float *out = layers->gradients + layer * layers_elements(layers);
     int rows = (int)layers->rows, batch = (int)layers->batch;
 
-    fill(layers, layer);
+    if (layers->place)
+        return multiply_in_place(layers, layer, status);
+    fill(layers, layer, layers->batch);
     if (layers->multiply)
         layers->multiply(ROW_MAJOR, TRANSPOSED, NOT_TRANSPOSED, rows, LAYERS_COLUMNS, batch, 1, layers->left, rows,
                          layers->right, LAYERS_COLUMNS, 0, out, LAYERS_COLUMNS);
     else
         multiply_plainly(layers, out);
+    return 0;
 }
 
 /* --- proof --- */
@@ -126,7 +198,7 @@ static void sum_rows(const struct layers *layers, uint32_t layer, float sums[ROW
     memset(sums, 0, ROWS_PERIOD * sizeof *sums);
     for (uint32_t rank = 0; rank < layers->ranks; rank++)
         for (uint32_t row = 0; row < ROWS_PERIOD; row++) {
-            float left = (float)layers->batch * of_row(row, layer, rank);
+            float left = (float)rows_at_once(layers) * of_row(row, layer, rank);
             for (uint32_t j = 0; j < LAYERS_COLUMNS; j++)
                 sums[row][j] += left * of_column(j, layer, rank);
         }
@@ -143,10 +215,9 @@ static uint64_t count_wrong(const float *found, const float *sums)
     return wrong;
 }
 
-uint64_t layers_wrong(const struct layers *layers)
+uint64_t layers_wrong(const struct layers *layers, const float *found)
 {
     static float sums[ROWS_PERIOD][LAYERS_COLUMNS]; /* large for a stack */
-    const float *found = layers->gradients;
     uint64_t wrong = 0;
 
     for (uint32_t layer = 0; layer < layers->count; layer++) {

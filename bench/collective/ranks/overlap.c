@@ -7,8 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#define LONGER 1.5     /* computation over communication, where the batch is not said */
-#define BATCH_TRIED 64 /* rows of the product by which that is found */
+#define LONGER 1.5 /* computation over communication, where the batch is not said */
 #define ITERS_DEFAULT 5
 
 static double cpu_now(void)
@@ -42,7 +41,8 @@ static bool serves(const struct overlap *overlap)
 static int overlap_init(struct overlap *overlap, struct rank_world *world, struct wf_status *status)
 {
     const struct rank_overlap *asked = &world->asked->overlap;
-    int result = layers_init(&overlap->layers, asked, world->recv, world->rank, world->ranks, status);
+    const struct rank_backend *place = world->backend->take ? world->backend : NULL;
+    int result = layers_init(&overlap->layers, asked, place, world->recv, world->rank, world->ranks, status);
 
     overlap->world = world;
     overlap->buckets = calloc(asked->layers, sizeof *overlap->buckets);
@@ -73,20 +73,23 @@ static void overlap_fini(struct overlap *overlap)
 /* --- one mode --- */
 
 /* The layers in their order; a bucket is handed over with its last one, or all of them at the end. */
-static void compute_all(struct overlap *overlap, enum overlap_mode mode)
+static int compute_all(struct overlap *overlap, enum overlap_mode mode, struct wf_status *status)
 {
     struct overlap_times *times = &overlap->times[mode];
     uint32_t bucket = 0;
 
     for (uint32_t layer = 0; layer < overlap->layers.count; layer++) {
         times->begun[layer] = courier_now() - times->start;
-        layers_compute(&overlap->layers, layer);
+        int result = layers_compute(&overlap->layers, layer, status);
+        if (result)
+            return result;
         times->ended[layer] = courier_now() - times->start;
         if (mode == OVERLAP_BOTH && layer + 1 == overlap->buckets[bucket].first + overlap->buckets[bucket].count) {
             courier_hand(&overlap->courier);
             bucket++;
         }
     }
+    return 0;
 }
 
 static void hand_all(struct overlap *overlap)
@@ -117,7 +120,9 @@ static int run_mode(struct overlap *overlap, enum overlap_mode mode, double *too
     times->start = courier_now();
     courier_begin(&overlap->courier, overlap->buckets, times->buckets);
     if (mode != OVERLAP_COMMUNICATE)
-        compute_all(overlap, mode);
+        result = compute_all(overlap, mode, status);
+    if (result)
+        return result;
     if (mode == OVERLAP_COMMUNICATE || mode == OVERLAP_SERIAL)
         hand_all(overlap);
     result = courier_wait(&overlap->courier, status);
@@ -134,16 +139,21 @@ static int run_mode(struct overlap *overlap, enum overlap_mode mode, double *too
 static int prove(struct overlap *overlap, struct wf_status *status)
 {
     struct rank_world *world = overlap->world;
-    double wrong = (double)layers_wrong(&overlap->layers);
+    const void *found = world->mirror ? world->mirror : world->recv;
+    int result = world->mirror ? world->backend->copy(world->mirror, world->recv, world->recv_bytes, status) : 0;
+    double wrong = result == 0 ? (double)layers_wrong(&overlap->layers, found) : 0;
 
     if (wrong > 0)
         fprintf(stderr, "%s: rank %u: %.0f elements of the gradients are wrong\n", world->backend->name, world->rank,
                 wrong);
-    int result = world->backend->gather(&wrong, 1, world->all, status);
+    if (result == 0)
+        result = world->backend->gather(&wrong, 1, world->all, status);
+    if (result)
+        return result;
     for (uint32_t i = 0; i < world->ranks; i++)
         overlap->wrong += (uint64_t)world->all[i];
     overlap->checked += world->ranks * overlap->layers.count * layers_elements(&overlap->layers);
-    return result;
+    return 0;
 }
 
 static int iterate(struct overlap *overlap, struct overlap_figures *figures, struct wf_status *status)
@@ -186,13 +196,13 @@ static int find_batch(struct overlap *overlap, struct wf_status *status)
     double compute = 0, communicate = 0, ignored, batch;
     int result = 0;
 
-    layers_set_batch(&overlap->layers, BATCH_TRIED);
+    layers_set_batch(&overlap->layers, layers_tried(&overlap->layers));
     for (int pass = 0; pass < 2 && result == 0; pass++) {
         result = run_mode(overlap, OVERLAP_COMPUTE, &compute, &ignored, status);
         if (result == 0)
             result = run_mode(overlap, OVERLAP_COMMUNICATE, &communicate, &ignored, status);
     }
-    batch = fmin(ceil(overlap->layers.batch * LONGER * communicate / compute), LAYERS_BATCH_MOST);
+    batch = fmin(ceil(overlap->layers.batch * LONGER * communicate / compute), overlap->layers.batch_most);
     if (result == 0)
         result = world->backend->gather(&batch, 1, world->all, status);
     layers_set_batch(&overlap->layers, (uint32_t)world->all[0]);

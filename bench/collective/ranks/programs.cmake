@@ -21,7 +21,7 @@ function(weft_rank_program backend compiler source)
   set(program ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/weft-coll-${backend})
   set(objects $<TARGET_OBJECTS:weft_bench_collective_ranks> $<TARGET_OBJECTS:weft_base>)
   add_custom_command(OUTPUT ${program} COMMAND ${compiler} ${words} ${objects} -o ${program} ${ARGN} -lm -ldl -pthread
-    DEPENDS ${folder}/${source} ${folder}/rank.h ${folder}/bandwidth.h ${objects} COMMAND_EXPAND_LISTS VERBATIM
+    DEPENDS ${folder}/${source} ${folder}/rank.h ${folder}/asked.h ${folder}/bandwidth.h ${objects} COMMAND_EXPAND_LISTS VERBATIM
     COMMENT "weft-coll-${backend}")
   add_custom_target(weft_coll_${backend} ALL DEPENDS ${program})
   add_dependencies(weft_coll_${backend} weft_bench_collective_ranks weft_base) # which make does not know to make

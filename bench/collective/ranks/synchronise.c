@@ -23,6 +23,8 @@ const char *overlap_lacks(const struct overlap *overlap)
 
     if (overlap->style == RANK_STYLE_SERVER && !backend->send)
         return "messages from one rank to another are not built in here";
+    if (overlap->style == RANK_STYLE_SERVER && backend->take)
+        return "a server adds on the processor, and the gradients are on a GPU";
     return backend->lacks(&call);
 }
 
