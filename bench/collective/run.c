@@ -24,7 +24,7 @@ struct crowd {
     struct peer_program programs[COLL_RANKS_MAX];
     struct peer_command commands[COLL_RANKS_MAX];
     uint32_t count;                                 /* started */
-    uint32_t failed;                                /* the first that did; `count`: none */
+    uint32_t failed;                                /* the first that did, or was killed; COLL_RANKS_MAX: none */
     int64_t begun_ns, heard_ns, failed_ns, done_ns; /* done_ns: 0 until all is measured */
     size_t heard_bytes;
 };
@@ -49,7 +49,22 @@ static int start(const struct coll_plan *plan, const struct coll_run *run, struc
     return result;
 }
 
-/* Returns how many still run, and notes the first that has failed, and whether anything was heard. */
+static bool was_killed(const struct peer_program *program)
+{
+    return program->told && WIFSIGNALED(program->how.wait_status);
+}
+
+/* The first failure is looked for; but the others end because one was killed, and may be seen before it. */
+static void note_failure(struct crowd *crowd, uint32_t which)
+{
+    if (crowd->failed == COLL_RANKS_MAX)
+        crowd->failed_ns = now_ns();
+    else if (!was_killed(&crowd->programs[which]) || was_killed(&crowd->programs[crowd->failed]))
+        return;
+    crowd->failed = which;
+}
+
+/* Returns how many still run, and notes which one has failed, and whether anything was heard. */
 static uint32_t look(struct crowd *crowd)
 {
     struct wf_status ignored;
@@ -60,10 +75,8 @@ static uint32_t look(struct crowd *crowd)
         const struct peer_program *program = &crowd->programs[i];
         bytes += program->used + program->tail_used;
         left += !program->ended;
-        if (program->ended && crowd->failed == COLL_RANKS_MAX && peer_program_verdict(program, &ignored) != 0) {
-            crowd->failed = i;
-            crowd->failed_ns = now_ns();
-        }
+        if (program->ended && peer_program_verdict(program, &ignored) != 0)
+            note_failure(crowd, i);
     }
     if (bytes != crowd->heard_bytes)
         crowd->heard_ns = now_ns();
