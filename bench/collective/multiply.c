@@ -60,12 +60,8 @@ static wf_cu_result make_stream(int gpu)
 {
     const struct wf_cuda_api *cuda = &own.cuda.api;
     wf_cu_device device;
-    wf_cu_result result = cuda->cuDeviceGet(&device, gpu);
+    wf_cu_result result = wf_cuda_context_enter(cuda, gpu, &device, &own.context);
 
-    if (result == WF_CU_SUCCESS)
-        result = cuda->cuDevicePrimaryCtxRetain(&own.context, device);
-    if (result == WF_CU_SUCCESS)
-        result = cuda->cuCtxPushCurrent(own.context);
     if (result == WF_CU_SUCCESS)
         result = cuda->cuStreamCreate(&own.stream, WF_CU_STREAM_NON_BLOCKING);
     if (result == WF_CU_SUCCESS)

@@ -152,3 +152,13 @@ void wf_cuda_driver_close(struct wf_cuda_driver *driver)
         dlclose(driver->library);
     *driver = (struct wf_cuda_driver){0};
 }
+
+wf_cu_result wf_cuda_context_enter(const struct wf_cuda_api *api, int ordinal, wf_cu_device *device,
+                                   wf_cu_context *context)
+{
+    wf_cu_result result = api->cuDeviceGet(device, ordinal);
+
+    if (result == WF_CU_SUCCESS)
+        result = api->cuDevicePrimaryCtxRetain(context, *device);
+    return result == WF_CU_SUCCESS ? api->cuCtxPushCurrent(*context) : result;
+}

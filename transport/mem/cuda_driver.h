@@ -36,4 +36,9 @@ void wf_cuda_driver_close(struct wf_cuda_driver *driver);
 /* Writes "CUDA_ERROR_LAUNCH_FAILED (719)" to `text`, and returns `text`. */
 const char *wf_cuda_error(const struct wf_cuda_api *api, wf_cu_result result, char text[WF_CUDA_ERROR_TEXT]);
 
+/* The primary context of a device, which all of a process share: retains it, and makes it current until the caller pops
+ * it. `context` is set once it is retained, also if it cannot be made current. */
+wf_cu_result wf_cuda_context_enter(const struct wf_cuda_api *api, int ordinal, wf_cu_device *device,
+                                   wf_cu_context *context);
+
 #endif

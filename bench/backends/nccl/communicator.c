@@ -52,12 +52,8 @@ static wf_cu_result make_ready(struct nccl_communicator *communicator, int gpu)
 {
     const struct wf_cuda_api *cuda = &communicator->cuda.api;
     wf_cu_context ours;
-    wf_cu_result result = cuda->cuDeviceGet(&communicator->device, gpu);
+    wf_cu_result result = wf_cuda_context_enter(cuda, gpu, &communicator->device, &communicator->context);
 
-    if (result == WF_CU_SUCCESS)
-        result = cuda->cuDevicePrimaryCtxRetain(&communicator->context, communicator->device);
-    if (result == WF_CU_SUCCESS)
-        result = cuda->cuCtxPushCurrent(communicator->context);
     if (result != WF_CU_SUCCESS)
         return result;
     result = cuda->cuStreamCreate(&communicator->stream, WF_CU_STREAM_NON_BLOCKING);

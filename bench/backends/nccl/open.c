@@ -25,12 +25,8 @@ static int cuda_start_failed(const struct bench_backend *backend, const struct n
 static wf_cu_result make_ready(const struct wf_cuda_api *cuda, struct nccl_lane *lane)
 {
     wf_cu_context ours;
-    wf_cu_result result = cuda->cuDeviceGet(&lane->device, lane->gpu);
+    wf_cu_result result = wf_cuda_context_enter(cuda, lane->gpu, &lane->device, &lane->context);
 
-    if (result == WF_CU_SUCCESS)
-        result = cuda->cuDevicePrimaryCtxRetain(&lane->context, lane->device);
-    if (result == WF_CU_SUCCESS)
-        result = cuda->cuCtxPushCurrent(lane->context);
     if (result != WF_CU_SUCCESS)
         return result;
     result = cuda->cuStreamCreate(&lane->stream, WF_CU_STREAM_NON_BLOCKING);
