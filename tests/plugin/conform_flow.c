@@ -82,8 +82,8 @@ static int tag_of(const struct flow *flow, int slot)
  * one gets the first slot. */
 static int slot_at(const struct flow *flow, int group, int position)
 {
-    int slots = slots_of(flow), order[CONFORM_SLOTS_MAX];
-    for (int i = 0; i < slots; i++)
+    int slots = slots_of(flow), order[CONFORM_SLOTS_MAX] = {0};
+    for (int i = 1; i < slots; i++)
         order[i] = i;
     for (int i = slots - 1; i > 0; i--) {
         int other = (int)(mix(key_of(flow, group, i), 3) % (unsigned)(i + 1)), keep = order[i];
