@@ -12,6 +12,7 @@ printf '%s' "${LACKING-}"
 exit "${SETUP_STATUS:-0}"
 EOF
 program "$scratch/fake" clang <<<'exit 0'
+program "$scratch/fake" ninja <<<'exit 0'
 program "$scratch/fake" cmake <<'EOF'
 echo "cmake $*" >>"$CALLS"
 [[ -z ${BROKEN-} || $* != *"$BROKEN"* ]] || exit 1
@@ -48,6 +49,7 @@ last_line '9 passed, 0 failed, 4 skipped' 'all variants'
 calls=$(cat -- "$CALLS")
 [[ $calls == *'build-asan'*'address,undefined'*'build-tsan'*'WEFT_SANITIZE=thread'*'build-clang'* ]] ||
     fail "variants: $calls"
+[[ $(grep -c -e '-G Ninja -S' -- "$CALLS") == 4 ]] || fail "new folders are built with ninja: $calls"
 [[ $(grep -c 'WEFT_WERROR=ON' -- "$CALLS") == 4 ]] || fail "warnings are errors in each variant: $calls"
 [[ $calls == *'build-clang'*'-L ^quick$ -R ^fuzz[.]'* ]] || fail "clang fuzzes, and runs nothing else: $calls"
 [[ $calls == *'-L ^quick$ -LE ^noasan$'*'-L ^quick$ -LE ^notsan$'* ]] || fail "labels: $calls"
@@ -60,6 +62,7 @@ calls=$(cat -- "$CALLS")
 : >"$CALLS"
 tests --only tsan --full
 last_line '2 passed, 0 failed, 1 skipped' 'one variant'
+[[ $(cat -- "$CALLS") != *Ninja* ]] || fail 'a folder keeps what it was made with'
 [[ $(cat -- "$CALLS") != *build-asan* ]] || fail '--only tsan built another variant'
 [[ $(cat -- "$CALLS") == *'-L ^(quick|ci|full)$'* ]] || fail '--full chooses the labels'
 tests --only clang
