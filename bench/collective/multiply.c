@@ -8,7 +8,8 @@
 
 #include "mem/cuda_driver.h"
 
-#define LOOK_NS 20000 /* between two looks whether the GPU is done */
+/* Between two looks whether the GPU is done: the driver's own wait spins, on a processor that the network needs. */
+#define LOOK_NS 20000
 
 /* Of cublas_v2.h, which need not be here. */
 #define AS_IT_IS 0

@@ -4,8 +4,9 @@
  *
  *     gradient of a layer = (rows x batch) times (batch x 1024), float32; element (i, j) = batch * u(i) * v(j)
  *
- * u and v are small whole numbers that differ between ranks and layers, so a gradient and the sum of those of all ranks
- * are exact, and known without computing them twice: a bucket that is sent before its layers are done shows.
+ * Of a product that is made again, batch is the rows of one. u and v are small whole numbers that differ between ranks
+ * and layers, so a gradient and the sum of those of all ranks are exact, and known without computing them twice: a
+ * bucket that is sent before its layers are done shows.
  */
 #ifndef WF_BENCH_RANK_LAYERS_H
 #define WF_BENCH_RANK_LAYERS_H

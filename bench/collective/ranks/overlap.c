@@ -44,17 +44,19 @@ static int overlap_init(struct overlap *overlap, struct rank_world *world, struc
     const struct rank_backend *place = world->backend->take ? world->backend : NULL;
     int result = layers_init(&overlap->layers, asked, place, world->recv, world->rank, world->ranks, status);
 
+    if (result)
+        return result;
     overlap->world = world;
     overlap->buckets = calloc(asked->layers, sizeof *overlap->buckets);
     if (serves(overlap))
         overlap->scratch = malloc(world->recv_bytes);
-    if (result == 0 && (!overlap->buckets || (serves(overlap) && !overlap->scratch)))
+    if (!overlap->buckets || (serves(overlap) && !overlap->scratch))
         result = -ENOMEM;
     for (int mode = 0; mode < OVERLAP_MODES && result == 0; mode++)
         result = take_times(&overlap->times[mode], asked->layers);
-    if (result == -ENOMEM)
-        return wf_fail(status, -ENOMEM, "no memory for %u layers", asked->layers);
-    return result ? result : courier_start(&overlap->courier, overlap_synchronise, overlap, status);
+    if (result)
+        return wf_fail(status, result, "no memory for %u layers", asked->layers);
+    return courier_start(&overlap->courier, overlap_synchronise, overlap, status);
 }
 
 static void overlap_fini(struct overlap *overlap)
