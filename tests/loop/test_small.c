@@ -1,5 +1,5 @@
 /* test_small.c: small messages posted one at a time, each when the one before it has left, for receives that come late:
- * whichever limit they reach, they are whole and in order. */
+ * whichever limit they reach, they are whole and in order. And what they leave behind for large ones. */
 #include "loop_support.h"
 
 #include <stdlib.h>
@@ -105,12 +105,48 @@ static void one_answer_at_a_time(void)
     loop_pair_destroy(&pair);
 }
 
+static void one_at_a_time(size_t size, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct loop_message message;
+        loop_message_create(&message, size, (uint64_t)i + 1);
+        message.recv = loop_recv(RIGHT, message.sink.data, size, TAG);
+        message.send = loop_send(LEFT, message.source.data, size, TAG);
+        loop_message_finish(&message);
+    }
+}
+
+static void sent_by_rails(uint64_t *sent)
+{
+    struct weft_rail_stats stats[2];
+    LOOP_CHECK(weft_peer_rails(pair.node[0].peer, stats, 2) == 2, "not two rails");
+    for (int i = 0; i < 2; i++)
+        sent[i] = stats[i].sent_bytes;
+}
+
+/* Messages that go whole by one rail teach nothing about the other. Larger ones that follow use it all the same. */
+static void all_rails_after_small_ones(void)
+{
+    const size_t large = 256 * 1024;
+    uint64_t before[2], after[2];
+    loop_pair_create(&pair, "", NULL, 2);
+    one_at_a_time(32 * 1024, 40);
+    sent_by_rails(before);
+    one_at_a_time(large, 40);
+    sent_by_rails(after);
+    for (int i = 0; i < 2; i++)
+        LOOP_CHECK(after[i] - before[i] > large, "rail %d sent %llu bytes of 40 messages", i,
+                   (unsigned long long)(after[i] - before[i]));
+    loop_pair_destroy(&pair);
+}
+
 int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
     const struct CMUnitTest tests[] = {
         LOOP_CASE(more_than_numbers, 20),   LOOP_CASE(more_than_credit, 20),  LOOP_CASE(many, 60),
         LOOP_CASE(more_than_is_copied, 20), LOOP_CASE(beside_large_ones, 60), LOOP_CASE(one_answer_at_a_time, 60),
+        LOOP_CASE(all_rails_after_small_ones, 60),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

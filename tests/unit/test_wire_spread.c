@@ -32,7 +32,11 @@ static uint64_t share_with(const struct wf_lane_total *total, const struct wf_la
     if (total->outstanding == 0)
         assert_true((share == 0) == (better >= 0));
     if (better >= 0)
-        assert_true(better != index && lanes[better].ready && lanes[better].rate >= lanes[index].rate);
+        assert_true(better != index && lanes[better].ready);
+    if (better >= 0 && total->outstanding == 0)
+        assert_true(lanes[better].rate >= lanes[index].rate);
+    else if (better >= 0) /* it is to be tried */
+        assert_true(share_with(total, lanes, count, better, waiting, chunk) > 0);
     return share;
 }
 
@@ -63,7 +67,11 @@ static void shares(void **state)
         {{1, 0.0001}, {8 * MIB, 8 * MIB}, 2, 1, 100, 0, 0},          /* the other one will be earlier */
         {{1, 0}, {CHUNK, 0}, 2, 1, 10 * MIB, 32768, 32768},          /* unknown: one probe */
         {{1, 0}, {CHUNK, 32768}, 2, 1, 10 * MIB, 0, 0},              /* and no other before its answer */
-        {{1, 0}, {CHUNK, 0}, 2, 1, 20000, 0, 0},                     /* none where there is little to do */
+        {{1, 0}, {20000, 0}, 2, 1, 40000, 0, 0},                     /* none where there is little to do, */
+        {{1, 0}, {20000, 0}, 2, 1, 50000, 32768, 32768},             /* under way or not; */
+        {{1, 0}, {0, 0}, 2, 0, 524288, 491520, 491520},              /* who is known leaves it the probe, */
+        {{1, 0}, {0, 0}, 2, 0, 65536, 32768, 32768},                 /* but takes its part first, */
+        {{1, 0}, {20000, 0}, 2, 0, 524288, 0, 0},                    /* and no more before the probe is taken */
         {{0, 0, 0}, {0, 0, 0}, 3, 0, 10 * MIB, 32768, 32768},        /* nothing is known at all */
         {{0, 0, 0}, {32768, 0, 0}, 3, 2, 20000, 20000, 20000},       /* then everybody is tried */
         {{1, 1, 1}, {4096, 0, 0}, 3, 2, 5, 5, 5},                    /* tiny work goes anywhere */
@@ -106,13 +114,16 @@ static void little_work_is_shared_exactly(void **state)
 static void a_stale_lane_is_tried(void **state)
 {
     (void)state;
-    struct wf_lane lanes[2] = {lane(1, CHUNK), lane(0.0001, 0)};
+    struct wf_lane lanes[2] = {lane(1, 20000), lane(0.0001, 0)};
     assert_int_equal(share_of(lanes, 2, 1, MIB, CHUNK), 0);
+    assert_in_range(share_of(lanes, 2, 0, MIB, CHUNK), CHUNK, CHUNK);
     lanes[1].stale = true;
     assert_int_equal(share_of(lanes, 2, 1, MIB, CHUNK), WF_SPREAD_LEAST_BYTES);
     assert_int_equal(share_of(lanes, 2, 1, 100000, CHUNK), 0);
+    assert_int_equal(share_of(lanes, 2, 0, MIB, CHUNK), 0); /* the other one goes on when it has been tried */
     lanes[1].outstanding = WF_SPREAD_LEAST_BYTES;
     assert_int_equal(share_of(lanes, 2, 1, MIB, CHUNK), 0);
+    assert_in_range(share_of(lanes, 2, 0, MIB, CHUNK), CHUNK, CHUNK);
 }
 
 static uint64_t seed = 1;

@@ -17,7 +17,8 @@
 #define AHEAD_LAGS 1.5       /* or as many of its lags, so that a long way is kept full */
 #define PIECE_BYTES 8192     /* smaller chunks would be mostly headers */
 #define PIECE_NS 100000.0    /* with many lanes, than what all of them carry in this time */
-#define PROBES 4             /* work worth a trial, in probes */
+#define TRIAL_WORK 4         /* work worth a trial of an idle lane, in probes; */
+#define PROBE_WORK 2         /* of an unknown one, which is lost for ever if it is never tried */
 
 static double smaller(double a, double b)
 {
@@ -101,7 +102,7 @@ struct work {
     double piece;         /* the least in one piece, unless less is left; */
     double chunk;         /* the most */
     double most;          /* the most that can be taken now */
-    double probe;         /* a trial */
+    double all;           /* all the bytes that are left, under way or not */
     uint64_t outstanding; /* of all lanes */
 };
 
@@ -115,7 +116,7 @@ static struct work survey(const struct wf_lane_total *total, uint64_t waiting, u
     if (total->lanes > WF_RIVALS)
         work.piece = larger(PIECE_NS * work.rates, WF_SPREAD_PROBE_BYTES);
     work.most = smaller((double)waiting, work.chunk);
-    work.probe = smaller(work.most, WF_SPREAD_PROBE_BYTES);
+    work.all = (double)(waiting + total->outstanding);
     if (work.left_ns >= AHEAD_NS) /* less work is handed out at once: slack would only make a lane end later */
         work.slack_ns = smaller(SLACK_PART * work.left_ns, SLACK_NS);
     return work;
@@ -189,6 +190,37 @@ static int find_faster(const struct wf_lane *lane, const struct wf_lane *const *
     return -1;
 }
 
+/* What it is tried with, if it is to be tried: it has nothing under way, and its rate is unknown or may have changed. */
+static double trial(const struct wf_lane *lane, const struct work *work)
+{
+    bool known = lane->rate > 0;
+    double least = (work->rates <= 0 ? 0 : known ? TRIAL_WORK : PROBE_WORK) * WF_SPREAD_PROBE_BYTES;
+    if (!lane->ready || lane->outstanding > 0 || (known && !lane->stale) || work->all < least)
+        return 0;
+    return known ? WF_SPREAD_LEAST_BYTES : WF_SPREAD_PROBE_BYTES;
+}
+
+/* Lanes that are to be tried. */
+struct trials {
+    double bytes; /* for all of them */
+    int count, one;
+};
+
+static struct trials find_trials(const struct wf_lane *lane, const struct wf_lane *const *rivals, int count,
+                                 const struct work *work)
+{
+    struct trials trials = {.one = -1};
+    for (int i = 0; i < count; i++) {
+        double bytes = rivals[i] != lane ? trial(rivals[i], work) : 0;
+        if (bytes <= 0)
+            continue;
+        trials.bytes += bytes;
+        trials.count++;
+        trials.one = i;
+    }
+    return trials;
+}
+
 /* Would another lane finish `bytes` more before this one? Though it has no room at the moment: it will. */
 static bool beaten(const struct wf_lane *lane, const struct wf_lane *const *rivals, int count, double bytes)
 {
@@ -201,6 +233,15 @@ static bool beaten(const struct wf_lane *lane, const struct wf_lane *const *riva
     return false;
 }
 
+/* Rounded up, and with what would be left, if that is too little for another piece. */
+static uint64_t whole(double share, const struct work *work)
+{
+    if (work->most - share < WF_SPREAD_LEAST_BYTES)
+        return (uint64_t)work->most;
+    uint64_t down = (uint64_t)share;
+    return down + (share > (double)down);
+}
+
 uint64_t wf_spread_share_of(const struct wf_lane_total *total, const struct wf_lane *lane,
                             const struct wf_lane *const *rivals, int count, uint64_t waiting, uint64_t chunk,
                             int *better)
@@ -211,16 +252,20 @@ uint64_t wf_spread_share_of(const struct wf_lane_total *total, const struct wf_l
     *better = first ? find_faster(lane, rivals, count) : -1;
     if (*better >= 0)
         return 0;
-    bool worth = waiting >= PROBES * WF_SPREAD_PROBE_BYTES || work.rates <= 0;
     if (lane->rate <= 0)
-        return first || (worth && lane->outstanding == 0) ? (uint64_t)work.probe : 0;
+        return first || trial(lane, &work) > 0 ? (uint64_t)smaller(work.most, WF_SPREAD_PROBE_BYTES) : 0;
 
+    struct trials trials = find_trials(lane, rivals, count, &work);
+    if (trials.count > 0 && lane->outstanding > 0) { /* it has begun: now they do */
+        *better = trials.one;
+        return 0;
+    }
     if (!has_room(lane, &work))
         return 0;
     double under_way = (double)lane->outstanding, room = larger(reach(lane, &work) - under_way, least);
     double share = lane->rate * (work.left_ns + work.slack_ns) - under_way;
+    share = smaller(share, larger((double)waiting - trials.bytes, (double)waiting / (trials.count + 1)));
     if (share >= least)
-        return (uint64_t)smaller(smaller(share, work.most), smaller(piece(lane, &work), room));
-    bool trial = lane->stale && worth && lane->outstanding == 0;
-    return first || trial || !beaten(lane, rivals, count, least) ? (uint64_t)least : 0;
+        return whole(smaller(smaller(share, work.most), smaller(piece(lane, &work), room)), &work);
+    return first || trial(lane, &work) > 0 || !beaten(lane, rivals, count, least) ? (uint64_t)least : 0;
 }
