@@ -72,9 +72,9 @@ WEFT_API int weft_group_create_from(struct weft_context *context, const char *co
 
 /*
  * Leaves the group, and ends it here: what is under way is cancelled, and never polled. Waits one second at most.
- * Others notice when they need this member: a barrier that it has not entered ends at once, with its name. A collective
- * that has ended here may still need messages of this member elsewhere: enter a barrier before this call. Of a
- * group that weft_group_split() has made: see there. NULL is allowed.
+ * Others notice when they need this member: a barrier or collective that it has not done, or that begins later, ends at
+ * once, with its name. A collective that has ended here may still need messages of this member elsewhere: enter a
+ * barrier before this call. Of a group that weft_group_split() has made: see there. NULL is allowed.
  */
 WEFT_API void weft_group_destroy(struct weft_group *group);
 

@@ -82,14 +82,6 @@ void wf_coll_down(struct wf_coll_hub *hub, const char *text)
     end_done(hub);
 }
 
-void wf_coll_left(struct wf_coll_hub *hub, uint32_t rank)
-{
-    hub->members[rank].left = true;
-    if (hub->entered > hub->done && wf_coll_is_near(hub, rank))
-        wf_coll_fail(&hub->whole, -ESHUTDOWN, "%s has left the group before barrier %llu", wf_coll_name_of(hub, rank),
-                     (unsigned long long)hub->done);
-}
-
 int wf_coll_enter(struct wf_coll_hub *hub, int timeout_ms, bool waited, void *user_data, struct wf_coll_operation **out)
 {
     struct wf_coll_operation *operation = wf_coll_operation_add(&hub->whole, timeout_ms, waited, user_data);
@@ -97,9 +89,7 @@ int wf_coll_enter(struct wf_coll_hub *hub, int timeout_ms, bool waited, void *us
         return -ENOMEM;
     operation->barrier = ++hub->entered;
     *out = operation;
-    for (uint32_t rank = 0; rank < hub->size; rank++)
-        if (hub->members[rank].left && wf_coll_is_near(hub, rank))
-            wf_coll_left(hub, rank);
+    wf_coll_judge_left(&hub->whole);
     wf_coll_advance(hub);
     return 0;
 }

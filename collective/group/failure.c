@@ -176,4 +176,6 @@ void wf_coll_tell_ended(struct wf_coll_hub *hub, struct wf_coll_session *session
         if (group->status < 0 && !group->by_loss && group->formed && rank >= 0)
             tell_failed(group, (uint32_t)rank);
     }
+    if (hub->ending)
+        wf_coll_say(hub, session, WF_COLL_LEAVE, "0 %llu", (unsigned long long)hub->left_at);
 }

@@ -268,12 +268,10 @@ int weft_group_create_from(struct weft_context *context, const char *const *addr
 
 /* --- the end --- */
 
-static void say_goodbye(struct wf_coll_hub *hub)
+static void close_sessions(struct wf_coll_hub *hub)
 {
     for (struct wf_coll_session *session = hub->sessions, *next; session; session = next) {
         next = session->next;
-        if (session->state == WF_COLL_OPEN)
-            wf_coll_say(hub, session, WF_COLL_LEAVE, "0 0");
         wf_coll_session_close(hub, session);
     }
 }
@@ -298,12 +296,12 @@ static bool under_way(const struct wf_coll_hub *hub)
 
 static void part_from_all(struct wf_coll_hub *hub, int64_t until_ns)
 {
-    say_goodbye(hub);
+    close_sessions(hub);
     while (hub->queue && under_way(hub) && wf_coll_now_ns() < until_ns) {
         wf_coll_drive(hub);
         if (under_way(hub))
             wf_coll_sleep(hub, until_ns);
-        say_goodbye(hub); /* to who has come meanwhile */
+        close_sessions(hub); /* of who has come meanwhile */
     }
 }
 
@@ -324,7 +322,12 @@ static void close_all(struct wf_coll_hub *hub, int64_t until_ns)
 static void destroy_whole(struct wf_coll_hub *hub)
 {
     pthread_mutex_lock(&hub->lock);
+    if (hub->phase == WF_COLL_MADE)
+        wf_coll_drive(hub);
+    hub->left_at = wf_coll_operations_done(&hub->whole);
     hub->ending = true;
+    if (hub->whole.places)
+        wf_coll_say_leave(&hub->whole); /* before the other groups: what is not told of those costs time, this a loss */
     wf_coll_dials_cancel(hub);
     wf_coll_collectives_stop(&hub->whole);
     wf_coll_groups_end(hub);

@@ -22,7 +22,7 @@
 #include "collective/rendezvous/rendezvous.h"
 #include "collective/weft_coll.h"
 
-#define WF_COLL_VERSION 4
+#define WF_COLL_VERSION 5
 #define WF_COLL_CONTROL 0xFFFFFF00u /* endpoints */
 #define WF_COLL_DATA 0xFFFFFF01u
 #define WF_COLL_WORK 0xFFFFFF02u
@@ -206,9 +206,10 @@ struct wf_coll_hub {
     uint32_t strangers, on_demand;
     uint64_t uses;
     char refused[1024];
-    bool ending;    /* the whole is being destroyed */
-    bool over;      /* it is: nothing is left but other groups that are not destroyed yet */
-    uint32_t notes; /* sends under way */
+    uint64_t left_at; /* ending: the first operation of the whole that this member has not done */
+    bool ending;      /* the whole is being destroyed */
+    bool over;        /* it is: nothing is left but other groups that are not destroyed yet */
+    uint32_t notes;   /* sends under way */
     bool receiving;
     struct wf_coll_task received;
     char message[WF_COLL_MESSAGE_BYTES + 1];
@@ -293,6 +294,8 @@ struct weft_group *wf_coll_group_of(struct wf_coll_hub *hub, uint64_t id, const 
 void wf_coll_told_left(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text);
 /* Ends the group where somebody has left it before one of the operations under way. */
 void wf_coll_judge_left(struct weft_group *group);
+/* Tells all members that a session is open with. */
+void wf_coll_say_leave(struct weft_group *group);
 void wf_coll_leave(struct weft_group *group);
 /* The whole is destroyed: the others have ended. */
 void wf_coll_groups_end(struct wf_coll_hub *hub);
@@ -323,7 +326,6 @@ int wf_coll_enter(struct wf_coll_hub *hub, int timeout_ms, bool waited, void *us
 void wf_coll_up(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text);
 void wf_coll_down(struct wf_coll_hub *hub, const char *text);
 void wf_coll_advance(struct wf_coll_hub *hub);
-void wf_coll_left(struct wf_coll_hub *hub, uint32_t rank);
 bool wf_coll_is_near(const struct wf_coll_hub *hub, uint32_t rank); /* parent or child in the tree */
 
 /* --- collectives.c, port.c, stage.c --- */

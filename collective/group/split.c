@@ -243,17 +243,15 @@ void wf_coll_told_left(struct wf_coll_hub *hub, struct wf_coll_session *session,
     struct weft_group *group = sscanf(text, "%llu %llu", &id, &number) == 2 ? wf_coll_group_of(hub, id, session) : NULL;
     if (!group)
         return;
-    if (group == &hub->whole) {
-        wf_coll_left(hub, (uint32_t)session->rank);
-        return;
-    }
+    if (group == &hub->whole)
+        hub->members[session->rank].left = true;
     struct wf_coll_place *place = &group->places[wf_coll_rank_of(group, session->rank)];
     place->left = group->some_left = true;
     place->left_at = number;
     wf_coll_judge_left(group);
 }
 
-static void say_leave(struct weft_group *group)
+void wf_coll_say_leave(struct weft_group *group)
 {
     uint64_t number = wf_coll_operations_done(group);
     for (uint32_t rank = 0; rank < group->size; rank++) {
@@ -280,7 +278,7 @@ void wf_coll_leave(struct weft_group *group)
     wf_coll_drive(hub);
     group->leaving = true;
     if (!hub->over) {
-        say_leave(group);
+        wf_coll_say_leave(group);
         wf_coll_collectives_stop(group);
     }
     int64_t until_ns = wf_coll_now_ns() + LEAVE_NS;
@@ -303,7 +301,9 @@ void wf_coll_leave(struct weft_group *group)
 void wf_coll_groups_end(struct wf_coll_hub *hub)
 {
     for (struct weft_group *group = hub->groups; group; group = group->next) {
-        group->by_loss = true; /* nobody is told: all hear that this member leaves */
+        if (!group->leaving)
+            wf_coll_say_leave(group);
+        group->by_loss = true; /* that is all that is told */
         wf_coll_fail(group, -ESHUTDOWN, "the group that this one was split from has been destroyed");
         wf_coll_collectives_stop(group);
     }

@@ -14,8 +14,8 @@ enum wf_coll_kind {
     WF_COLL_UP,        /* "NUMBER": all below have entered this barrier */
     WF_COLL_DOWN,      /* "NUMBER KEY": all have */
     WF_COLL_FAIL,      /* "GROUP CODE TEXT": it has ended. GROUP: its number at the receiver */
-    WF_COLL_LEAVE,     /* "GROUP NUMBER": this member leaves it, and has not done that operation; 0: it leaves all */
-    WF_COLL_PART,      /* may this session end? */
+    WF_COLL_LEAVE, /* "GROUP NUMBER": this member leaves it, and has not done that operation; GROUP 0: it leaves all */
+    WF_COLL_PART,  /* may this session end? */
     WF_COLL_MAY_PART,
     WF_COLL_MAY_NOT_PART,
     WF_COLL_PRESENT, /* "GROUP NUMBER", to rank 0: this member waits in this operation */

@@ -156,6 +156,39 @@ static void leaves_in_the_middle(void)
     }
 }
 
+/* The victim does not begin, and rank 2 comes when all others have gone. `value`: in a group of all that is destroyed
+ * after the whole; else in the whole. */
+static int leave_early(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    static float in[ELEMENTS], out[ELEMENTS];
+    int result = process->value ? weft_group_split(group, 0, 0, GROUP_MS, &process->kept, err) : 0;
+    if (result == 0)
+        result = group_pass(process, group, GROUP_MS, err);
+    if (process->rank == 2) {
+        loop_tell(process->out, 1);
+        loop_hear(process->in);
+    }
+    if (result < 0 || process->number == process->rank)
+        return result;
+    return all_reduce(process->value ? process->kept : group, in, out, -1, err);
+}
+
+static void leaves_and_one_is_late(void)
+{
+    for (uint64_t split = 0; split < 2; split++) {
+        struct group_world world;
+        loop_note(split ? "in a split" : "in the whole");
+        group_world_create(&world, SIZE, leave_early);
+        for (int i = 0; i < SIZE; i++)
+            world.process[i].value = split;
+        group_start_all(&world);
+        group_join_late(&world, 1u << 2);
+        group_check(&world, 0, 0, NULL);
+        group_check_named(&world, 0, "has left the group");
+        group_world_destroy(&world);
+    }
+}
+
 /* --- late --- */
 
 /* The late ones come when all others have ended. `number`: a bit for each of them; `value`: what all do. */
@@ -233,9 +266,13 @@ int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(killed, 60),        LOOP_CASE(stopped, 60),
-        LOOP_CASE(leaves, 40),        LOOP_CASE(leaves_in_the_middle, 40),
-        LOOP_CASE(late_members, 60),  LOOP_CASE(late_in_a_chain, 40),
+        LOOP_CASE(killed, 60),
+        LOOP_CASE(stopped, 60),
+        LOOP_CASE(leaves, 40),
+        LOOP_CASE(leaves_in_the_middle, 40),
+        LOOP_CASE(leaves_and_one_is_late, 40),
+        LOOP_CASE(late_members, 60),
+        LOOP_CASE(late_in_a_chain, 40),
         LOOP_CASE(another_count, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
