@@ -106,6 +106,9 @@ static void of_member(struct wf_coll_hub *hub, struct wf_coll_session *session, 
     case WF_COLL_LEAVE:
         wf_coll_told_left(hub, session, text);
         break;
+    case WF_COLL_ASK:
+        wf_coll_asked(hub, session, text);
+        break;
     case WF_COLL_PART:
         wf_coll_asked_to_part(hub, session);
         break;

@@ -50,13 +50,14 @@ struct wf_coll_session {
     struct wf_coll_task dialled, control_opened, data_opened, work_opened, closed;
     struct wf_coll_session *next;
     enum wf_coll_state state;
-    int64_t rank;   /* -1: not known */
-    bool dials;     /* this side has dialled */
-    bool on_demand; /* counts towards the limit of sessions */
-    bool wanted;    /* the user has its connection */
-    bool parting;   /* PART was sent, and not answered */
-    bool kept;      /* the other side wants it: do not ask again */
-    int under_way;  /* tasks */
+    uint64_t number; /* among all of the hub, from 1 */
+    int64_t rank;    /* -1: not known */
+    bool dials;      /* this side has dialled */
+    bool on_demand;  /* counts towards the limit of sessions */
+    bool wanted;     /* the user has its connection */
+    bool parting;    /* PART was sent, and not answered */
+    bool kept;       /* the other side wants it: do not ask again */
+    int under_way;   /* tasks */
     struct weft_peer *peer;
     struct weft_connection *control, *data, *work; /* NULL: not yet */
     struct weft_request *dialling;
@@ -88,6 +89,7 @@ struct wf_coll_place {
     uint32_t id;     /* of the group at that member: messages to it have this number */
     bool left;
     uint64_t left_at; /* the first operation that it has not done */
+    uint64_t asked;   /* by number, the last session on which it was asked whether it has left; 0: none */
     uint64_t present; /* at rank 0: the last operation of which it has said that it waits in it */
     char name[WF_COLL_HOST_BYTES + 48];
 };
@@ -204,7 +206,7 @@ struct wf_coll_hub {
     struct wf_coll_member *members;
     struct wf_coll_session *sessions;
     uint32_t strangers, on_demand;
-    uint64_t uses;
+    uint64_t uses, met; /* met: sessions so far */
     char refused[1024];
     uint64_t left_at; /* ending: the first operation of the whole that this member has not done */
     bool ending;      /* the whole is being destroyed */
@@ -294,6 +296,10 @@ struct weft_group *wf_coll_group_of(struct wf_coll_hub *hub, uint64_t id, const 
 void wf_coll_told_left(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text);
 /* Ends the group where somebody has left it before one of the operations under way. */
 void wf_coll_judge_left(struct weft_group *group);
+/* Asks that member, once on each session with it, whether it has left the group: one that had no session then has told
+ * nobody. */
+void wf_coll_ask(struct weft_group *group, uint32_t rank, uint64_t number);
+void wf_coll_asked(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text);
 /* Tells all members that a session is open with. */
 void wf_coll_say_leave(struct weft_group *group);
 void wf_coll_leave(struct weft_group *group);

@@ -310,6 +310,7 @@ static struct wf_coll_session *add(struct wf_coll_hub *hub, enum wf_coll_state s
     session->closed.ended = closed;
     session->state = state;
     session->rank = -1;
+    session->number = ++hub->met;
     session->next = hub->sessions;
     hub->sessions = session;
     return session;

@@ -246,9 +246,33 @@ void wf_coll_told_left(struct wf_coll_hub *hub, struct wf_coll_session *session,
     if (group == &hub->whole)
         hub->members[session->rank].left = true;
     struct wf_coll_place *place = &group->places[wf_coll_rank_of(group, session->rank)];
+    if (!place->left) /* else this is the answer to a question that has crossed with the news */
+        place->left_at = number;
     place->left = group->some_left = true;
-    place->left_at = number;
     wf_coll_judge_left(group);
+}
+
+void wf_coll_ask(struct weft_group *group, uint32_t rank, uint64_t number)
+{
+    struct wf_coll_place *place = &group->places[rank];
+    struct wf_coll_session *session = group->hub->members[place->member].session;
+    if (group->id == 0 || place->asked == session->number)
+        return;
+    place->asked = session->number;
+    wf_coll_say(group->hub, session, WF_COLL_ASK, "%u %llu %u", place->id, (unsigned long long)number, group->id);
+}
+
+/* A group that is gone is unknown here. It has not done that operation: what it did with that member it did on a
+ * session, and there it has said LEAVE before this answer. */
+void wf_coll_asked(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text)
+{
+    unsigned long long id, number;
+    unsigned own;
+    if (sscanf(text, "%llu %llu %u", &id, &number, &own) != 3)
+        return;
+    const struct weft_group *group = wf_coll_group_of(hub, id, session);
+    if (!group || group->leaving)
+        wf_coll_say(hub, session, WF_COLL_LEAVE, "%u %llu", own, number);
 }
 
 void wf_coll_say_leave(struct weft_group *group)

@@ -350,6 +350,45 @@ static void leaves(void)
     with(leave);
 }
 
+/* Ranks 0 and 3 are a pair, and have no session. Rank 0 leaves it before rank 3 needs it. `number`: after an operation
+ * that rank 3 was late for. */
+static int leave_unseen(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    struct weft_group *pair = split(group, process->rank % ROW == 0, 0, err);
+    float one = 1, sum = 0;
+    if (process->rank == 0 && process->number)
+        ended(weft_group_all_reduce(pair, &one, &sum, 1, WEFT_FLOAT32, WEFT_SUM, WAIT_MS, err), err, -ETIMEDOUT,
+              "collective 1 (all-reduce): rank 1 (", "did not start it");
+    if (process->rank == 0) {
+        weft_group_destroy(pair);
+        __atomic_add_fetch(came(process), 1, __ATOMIC_SEQ_CST);
+    }
+    if (process->rank == ROW) {
+        wait_until(process, 1);
+        ended(weft_group_all_reduce(pair, &one, &sum, 1, WEFT_FLOAT32, WEFT_SUM, NEVER_COMES, err), err, -ESHUTDOWN,
+              "rank 0 (", "has left the group");
+    }
+    int result = group_pass(process, group, GROUP_MS, err);
+    if (process->rank > 0)
+        weft_group_destroy(pair);
+    return result;
+}
+
+static void leaves_unseen(void)
+{
+    for (uint64_t late = 0; late < 2; late++) {
+        struct group_world world;
+        loop_note(late ? "after an operation" : "at once");
+        group_world_create(&world, SIZE, leave_unseen);
+        for (int i = 0; i < SIZE; i++)
+            world.process[i].number = late;
+        group_start_all(&world);
+        group_join_all(&world);
+        group_check_all(&world, -1, 0, NULL);
+        group_world_destroy(&world);
+    }
+}
+
 /* --- wrong use --- */
 
 static int differ(struct group_process *process, struct weft_group *group, struct weft_error *err)
@@ -445,6 +484,7 @@ int main(int argc, char **argv)
         LOOP_CASE(killed, 60),
         LOOP_CASE(late, 60),
         LOOP_CASE(leaves, 20),
+        LOOP_CASE(leaves_unseen, 30),
         LOOP_CASE(wrong_use, 20),
         LOOP_CASE(late_in_a_split, 20),
         LOOP_CASE(destroyed_last, 20),
