@@ -482,13 +482,15 @@ WEFT_API int weft_endpoint_destroy(struct weft_endpoint *endpoint);
 /*
  * Opens a connection from `endpoint` to endpoint `remote_id` of `peer`. Waits until that endpoint exists there. A pair
  * of endpoints can have several connections. The caller owns and closes the connection. Errors: -ETIMEDOUT the remote
- * endpoint did not appear, -EMFILE the peer allows no more connections, -ENOMEM, or the peer's status.
+ * endpoint did not appear, -EMFILE the peer allows no more connections, -EINVAL endpoint and peer are of different
+ * contexts, -ENOMEM, or the peer's status.
  */
 WEFT_API int weft_connection_open(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
                                   int timeout_ms, struct weft_connection **out, struct weft_error *err);
 
 /* Takes a connection that `peer` has opened from its endpoint `remote_id` (or WEFT_ANY_ENDPOINT) to `endpoint`. Waits.
- * The caller owns the connection and closes it. Errors: -ETIMEDOUT, -ENOMEM, or the peer's status. */
+ * The caller owns the connection and closes it. Errors: -ETIMEDOUT, -EINVAL endpoint and peer are of different
+ * contexts, -ENOMEM, or the peer's status. */
 WEFT_API int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
                                     int timeout_ms, struct weft_connection **out, struct weft_error *err);
 

@@ -118,6 +118,32 @@ static void endpoints_are_unique_and_busy(void)
     loop_pair_destroy(&pair);
 }
 
+static void foreign(int result, const struct weft_error *err, const char *call)
+{
+    LOOP_CHECK(result == -EINVAL && err->code == -EINVAL, "%s: %d %s", call, result, err->text);
+    LOOP_CHECK(strncmp(err->text, call, strlen(call)) == 0 && strstr(err->text, "a peer of another context"), "'%s'",
+               err->text);
+}
+
+/* A connection of two contexts would outlive one of them. */
+static void peer_of_another_context(void)
+{
+    struct weft_connection *none = NULL;
+    struct weft_request *request = NULL;
+    struct weft_error err = {0};
+
+    loop_pair_create(&pair, NULL, NULL, 1);
+    struct weft_endpoint *endpoint = pair.node[0].endpoint;
+    struct weft_peer *peer = pair.node[1].peer;
+    foreign(weft_connection_open(endpoint, peer, 0, LOOP_WAIT_MS, &none, &err), &err, "weft_connection_open()");
+    foreign(weft_connection_accept(endpoint, peer, 0, 0, &none, &err), &err, "weft_connection_accept()");
+    foreign(weft_connection_open_start(endpoint, peer, 0, NULL, &request, &err), &err, "weft_connection_open_start()");
+    foreign(weft_connection_accept_start(endpoint, peer, 0, NULL, &request, &err), &err,
+            "weft_connection_accept_start()");
+    LOOP_CHECK(!none && !request, "an out-parameter was written on failure");
+    loop_pair_destroy(&pair);
+}
+
 static void *appear_late(void *endpoint)
 {
     struct weft_error err = {0};
@@ -247,6 +273,7 @@ int main(int argc, char **argv)
         LOOP_CASE(connections_with_few_introductions, 30),
         LOOP_CASE(connections_reopen_many_times, 60),
         LOOP_CASE(endpoints_are_unique_and_busy, 20),
+        LOOP_CASE(peer_of_another_context, 20),
         LOOP_CASE(endpoint_that_appears_later, 20),
         LOOP_CASE(open_and_accept_time_out, 20),
         LOOP_CASE(accept_by_remote_endpoint, 20),

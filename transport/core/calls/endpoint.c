@@ -209,7 +209,7 @@ static int check_class(const struct weft_options *options, struct weft_error *er
 
 /* Checks what the calls have in common that set up a connection. */
 static int check(const struct weft_endpoint *endpoint, const struct weft_peer *peer, const struct weft_options *options,
-                 struct weft_request **out, uint32_t allowed, const char *call, struct weft_error *err)
+                 const void *out, uint32_t allowed, const char *call, struct weft_error *err)
 {
     if (!endpoint || !peer || !out) {
         wf_refuse_null(wf_status_of(err), call, !endpoint ? "endpoint" : !peer ? "peer" : "out");
@@ -232,11 +232,11 @@ int weft_connection_open_start(struct weft_endpoint *endpoint, struct weft_peer 
 int weft_connection_open(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id, int timeout_ms,
                          struct weft_connection **out, struct weft_error *err)
 {
-    if (WF_IS_NULL(wf_status_of(err), endpoint) || WF_IS_NULL(wf_status_of(err), peer) ||
-        WF_IS_NULL(wf_status_of(err), out))
-        return -EINVAL;
     struct weft_request *request;
-    int result = open_connection(endpoint, peer, remote_id, NULL, &request, err);
+    int result = check(endpoint, peer, NULL, out, 0, "weft_connection_open", err);
+    if (result < 0)
+        return result;
+    result = open_connection(endpoint, peer, remote_id, NULL, &request, err);
     if (result < 0)
         return result;
     struct weft_completion completion;
@@ -295,11 +295,11 @@ int weft_connection_accept_start(struct weft_endpoint *endpoint, struct weft_pee
 int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id, int timeout_ms,
                            struct weft_connection **out, struct weft_error *err)
 {
-    if (WF_IS_NULL(wf_status_of(err), endpoint) || WF_IS_NULL(wf_status_of(err), peer) ||
-        WF_IS_NULL(wf_status_of(err), out))
-        return -EINVAL;
     struct weft_request *request;
-    int result = accept_connection(endpoint, peer, remote_id, NULL, &request, err);
+    int result = check(endpoint, peer, NULL, out, 0, "weft_connection_accept", err);
+    if (result < 0)
+        return result;
+    result = accept_connection(endpoint, peer, remote_id, NULL, &request, err);
     if (result < 0)
         return result;
     struct weft_completion completion;
