@@ -182,7 +182,9 @@ WEFT_API int weft_accept(struct weft_context *context, int timeout_ms, struct we
 /*
  * Ends the session in an orderly way: waits up to `timeout_ms` until the peer has acknowledged everything sent, then
  * closes the channels. The peer and its connections are gone afterwards, whatever the result. Requests still under way
- * end in -ESHUTDOWN or the session's error, and can still be tested. -ETIMEDOUT: no answer; or the session's error.
+ * end in -ESHUTDOWN or the session's error, and can still be tested. -ETIMEDOUT: no answer; or the session's error,
+ * also if it was lost before the call. 0 also if the peer has closed the session first: what it had not received by
+ * then is lost.
  */
 WEFT_API int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft_error *err);
 

@@ -244,6 +244,24 @@ static void peer_close_ends_both_sides(void)
     check_peer_close(1);
 }
 
+/* The second one to close need not know that it is the second. */
+static void the_peer_has_closed_first(void)
+{
+    struct weft_error err = {0};
+
+    loop_pair_create(&pair, NULL, NULL, 2);
+    LOOP_CALL(weft_peer_close(pair.node[0].peer, LOOP_WAIT_MS, &err), &err);
+    pair.node[0].peer = NULL;
+    LEFT = NULL;
+    for (int64_t limit = loop_now_ms() + LOOP_WAIT_MS; weft_peer_status(pair.node[1].peer, &err) == 0; loop_sleep_ms(1))
+        LOOP_CHECK(loop_now_ms() < limit, "the peer's close does not come");
+    LOOP_CHECK(weft_peer_status(pair.node[1].peer, &err) == -ESHUTDOWN, "%d '%s'", err.code, err.text);
+    LOOP_CALL(weft_peer_close(pair.node[1].peer, LOOP_WAIT_MS, &err), &err);
+    pair.node[1].peer = NULL;
+    RIGHT = NULL;
+    loop_pair_destroy(&pair);
+}
+
 /* An idle session closes at once, not after its time limit, and the next one works. */
 static void peers_come_and_go(void)
 {
@@ -341,6 +359,7 @@ int main(int argc, char **argv)
         LOOP_CASE(close_after_the_last_receive, 20),
         LOOP_CASE(leave_after_the_last_receive, 20),
         LOOP_CASE(peer_close_ends_both_sides, 20),
+        LOOP_CASE(the_peer_has_closed_first, 20),
         LOOP_CASE(peers_come_and_go, 60),
         LOOP_CASE(sessions_come_and_go, 60),
         LOOP_CASE(context_destroyed_with_everything_live, 40),

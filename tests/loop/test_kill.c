@@ -112,7 +112,9 @@ static void check_survivor_status(struct loop_node *node)
     LOOP_CHECK(weft_recv(node->connection, &byte, 1, 0, NULL, &request) == rc, "a receive from a dead peer");
     int64_t start = loop_now_ms();
     weft_connection_close(node->connection, 3000, &err);
-    weft_peer_close(node->peer, 3000, &err);
+    int closed = weft_peer_close(node->peer, 3000, &err);
+    LOOP_CHECK(closed == rc && err.code == rc && err.text[0], "its close: %d '%s', and its status was %d", closed,
+               err.text, rc);
     node->connection = NULL;
     node->peer = NULL;
     LOOP_CHECK(loop_now_ms() - start < 1500 * LOOP_SLOWER, "closing what is dead took %lld ms",

@@ -38,7 +38,7 @@ static struct weft_request *start_close(struct wf_session *session, const struct
         wf_request_adopt(request, options);
     wf_session_dismiss(session, request);
     if (request && session->guard.state == WF_SESSION_DEAD)
-        wf_request_complete(request, 0, 0);
+        wf_request_complete(request, wf_session_close_status(session), 0);
     else if (request)
         wf_session_start_close(session);
     else if (session->guard.state == WF_SESSION_UP)

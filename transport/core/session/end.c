@@ -26,6 +26,11 @@ static void leave_endpoints(struct wf_session *session)
     }
 }
 
+int wf_session_close_status(const struct wf_session *session)
+{
+    return session->guard.error.code == -ESHUTDOWN ? 0 : session->guard.error.code;
+}
+
 void wf_session_unheld(struct wf_session *session)
 {
     int status = session->guard.state == WF_SESSION_FAILED ? session->guard.error.code : -ESHUTDOWN;
@@ -52,10 +57,12 @@ void wf_session_unheld(struct wf_session *session)
             request->note->request = NULL;
         if (request->connection && request->connection->waiting == request)
             request->connection->waiting = NULL;
-        if (request->kind == WF_REQUEST_PEER_CLOSE)
+        int ended = request->kind == WF_REQUEST_CLOSE && clean ? 0 : status;
+        if (request->kind == WF_REQUEST_PEER_CLOSE) {
             session->life.closing = NULL;
-        bool wished = request->kind == WF_REQUEST_PEER_CLOSE || request->kind == WF_REQUEST_CLOSE;
-        wf_request_complete(request, wished && clean ? 0 : status, 0);
+            ended = wf_session_close_status(session);
+        }
+        wf_request_complete(request, ended, 0);
     }
     wf_guard_visit(&session->guard, 0);
 }

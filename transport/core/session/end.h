@@ -14,6 +14,9 @@ extern const struct wf_request_ops wf_closing_ops;
 /* The session has failed (wf_guard_ops.failed): every channel must let go. */
 void wf_session_failed(struct wf_session *session);
 
+/* What a close by the user ends in when the session is dead: that either side has closed it is no error. */
+int wf_session_close_status(const struct wf_session *session);
+
 /* Nothing can touch a user's memory any more (wf_guard_ops.unheld): every request that is left ends now. */
 void wf_session_unheld(struct wf_session *session);
 
