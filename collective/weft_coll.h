@@ -34,9 +34,9 @@ struct weft_group_options {
     const char *rendezvous; /* "HOST:PORT": rank 0 listens there; "file:PATH": rank 0 writes its address to that file,
                              * in a folder that all share; NULL: found */
     const char *source;     /* "options", "pmix", "torchrun", "slurm", "pmi": ask no other; NULL: ask all */
-    const char *name;       /* of the group, up to 63 characters without white space, the same at every member: others
-                             * are refused. A second group of a process needs another one where PMIx is the meeting;
-                             * PMI-1 serves one group of a process only */
+    const char *name;       /* of the group, up to 63 characters without white space and `=`, the same at every member:
+                             * others are refused. A second group of a process needs another one where PMIx is the
+                             * meeting; PMI-1 serves one group of a process only */
     uint32_t sessions; /* most that weft_group_connection() has open at a time; 0: no limit but the setting `peers` */
     uint32_t reserved[7]; /* 0, else -EINVAL */
 };
@@ -74,7 +74,8 @@ WEFT_API int weft_group_create_from(struct weft_context *context, const char *co
  * Leaves the group, and ends it here: what is under way is cancelled, and never polled. Waits one second at most.
  * Others notice when they need this member: a barrier or collective that it has not done, or that begins later, ends at
  * once, with its name. A collective that has ended here may still need messages of this member elsewhere: enter a
- * barrier before this call. Of a group that weft_group_split() has made: see there. NULL is allowed.
+ * barrier before this call. Comes before weft_context_destroy(). Of a group that weft_group_split() has made: see
+ * there. NULL is allowed.
  */
 WEFT_API void weft_group_destroy(struct weft_group *group);
 
@@ -183,9 +184,9 @@ WEFT_API int weft_group_fd(struct weft_group *group);
  *   - Host memory, or GPU memory of a card that the context uses (setting gpus), which passes through host memory of
  *     the library: then the call waits for the copy from the GPU, and what polls the completion for that to the GPU.
  *     The four largest pieces of that memory are kept until the group of weft_group_create() is destroyed.
- *   - The calls without _start wait. `timeout_ms` -1: any time. Those with _start do not: weft_group_poll() has the
- *     completion, with `user_data`, and its `bytes` are those of `out`; `timeout_ms` 0: no deadline, below 0: -EINVAL.
- *     The first use of a partner opens a session with it, which stays open.
+ *   - The calls without _start wait. `timeout_ms` below 0: any time. Those with _start do not: weft_group_poll() has
+ *     the completion, with `user_data`, and its `bytes` are those of `out`; `timeout_ms` 0: no deadline, below 0:
+ *     -EINVAL. The first use of a partner opens a session with it, which stays open.
  *   - After its deadline an operation ends in -ETIMEDOUT, and with it the group at every member: `err` names who has
  *     not started it. A member that is lost, or leaves before it has done its part, ends it everywhere with its name.
  *   - Errors: -EINVAL, of the arguments (nothing has begun: the others wait for this member), -ENOMEM, -EMFILE more

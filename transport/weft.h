@@ -18,10 +18,12 @@
  * Conventions, unless the comment of a declaration says otherwise:
  *   - A call returns 0 or a count on success and a negative errno value on failure. It writes its out-parameters on
  *     success only.
- *   - Sizes are bytes in 64 bits. Times are milliseconds (`_ms`) or nanoseconds (`_ns`). A timeout of -1 never
- *     expires, and a timeout of 0 does not wait.
+ *   - Sizes are bytes in 64 bits. Times are milliseconds (`_ms`) or nanoseconds (`_ns`). A timeout of -1, or any other
+ *     below 0, never expires, and a timeout of 0 does not wait.
  *   - Every function may be called from any thread, and on any number of contexts in one process. A handle must
  *     not be used during or after the call that ends it.
+ *   - After fork() the child has no use of its parent's contexts and groups: it makes no call on them, nor destroys
+ *     them. It may call exec, _exit or exit, which leave the parent's as they are.
  *   - No call blocks unless its comment says that it waits.
  *   - NULL in the place of a handle, a name or a result is refused with -EINVAL, where the comment does not allow it.
  *     Calls that return text return "" then, those that return a number 0, and those that return nothing do nothing.
@@ -136,7 +138,8 @@ WEFT_API int weft_context_create(const struct weft_config *config, struct weft_c
 
 /* Closes every peer in an orderly way (waits up to one second for each), then frees everything. Requests and handles of
  * this context are gone afterwards; the memory of requests is not touched again. Before this call, streams with
- * operations (WEFT_ON_STREAM) should have reached them: it waits for that, one second at most. NULL is allowed. */
+ * operations (WEFT_ON_STREAM) should have reached them: it waits for that, one second at most. A group of the context
+ * (weft_group_create()) has to be destroyed before. NULL is allowed. */
 WEFT_API void weft_context_destroy(struct weft_context *context);
 
 /*
@@ -184,7 +187,8 @@ WEFT_API int weft_accept(struct weft_context *context, int timeout_ms, struct we
  * closes the channels. The peer and its connections are gone afterwards, whatever the result. Requests still under way
  * end in -ESHUTDOWN or the session's error, and can still be tested. -ETIMEDOUT: no answer; or the session's error,
  * also if it was lost before the call. 0 also if the peer has closed the session first: what it had not received by
- * then is lost.
+ * then is lost. Sends that have not gone are not waited for: weft_connection_close() of their connections first does
+ * that.
  */
 WEFT_API int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft_error *err);
 
@@ -485,7 +489,7 @@ WEFT_API int weft_endpoint_destroy(struct weft_endpoint *endpoint);
  * Opens a connection from `endpoint` to endpoint `remote_id` of `peer`. Waits until that endpoint exists there. A pair
  * of endpoints can have several connections. The caller owns and closes the connection. Errors: -ETIMEDOUT the remote
  * endpoint did not appear, -EMFILE the peer allows no more connections, -EINVAL endpoint and peer are of different
- * contexts, -ENOMEM, or the peer's status.
+ * contexts, or `remote_id` is WEFT_ANY_ENDPOINT, -ENOMEM, or the peer's status.
  */
 WEFT_API int weft_connection_open(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
                                   int timeout_ms, struct weft_connection **out, struct weft_error *err);
@@ -653,7 +657,8 @@ WEFT_API int weft_send(struct weft_connection *connection, const void *buffer, u
 /*
  * Posts a receive of at most `capacity` bytes with `tag`. A larger message ends the receive in -EMSGSIZE: nothing is
  * written, the completion's `bytes` are the size of the message, and the message keeps its place for the next receive
- * that takes its tag. Errors as for weft_send().
+ * that takes its tag. Errors as for weft_send(). It ends in -ECANCELED or -ETIMEDOUT also where the sender's end of the
+ * message does, by a cancel or a deadline, after this receive has taken it.
  *
  * A message takes the receive that was posted first of those that take its tag, whether they name one tag, some
  * (WEFT_TAG_MASK) or any (WEFT_ANY_TAG). A receive takes the first message that no receive has taken.

@@ -227,7 +227,10 @@ void wf_coll_board_judge(const struct wf_coll_operation *operation)
         wf_coll_fail(group, -ETIMEDOUT, "%s: %s did not %s it within %d ms", what, names,
                      operation->collective > 0 ? "start" : "enter", waited_ms);
     else if (known)
-        wf_coll_fail(group, -ETIMEDOUT, "%s did not end within %d ms, though all members are in it", what, waited_ms);
+        wf_coll_fail(group, -ETIMEDOUT,
+                     "%s did not end within %d ms, though all members are in operations of that number: are they the "
+                     "same?",
+                     what, waited_ms);
     else
         wf_coll_fail(group, -ETIMEDOUT, "%s did not end within %d ms; who is late is not known, for %s does not answer",
                      what, waited_ms, group->places[0].name);

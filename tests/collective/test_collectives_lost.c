@@ -244,6 +244,27 @@ static void late_in_a_chain(void)
     late(WEFT_SHIFT, 1u << 2, "collective 2 (shift): rank 2 (");
 }
 
+/* --- another operation --- */
+
+/* Each is in its first operation: nobody is late. */
+static int other_operations(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    float in[64] = {0}, out[64];
+    if (process->rank == 1)
+        return weft_group_barrier(group, WAIT_MS, err);
+    return weft_group_all_reduce(group, in, out, 64, WEFT_FLOAT32, WEFT_SUM, WAIT_MS, err);
+}
+
+static void another_operation(void)
+{
+    struct group_world world;
+    group_world_create(&world, SIZE, other_operations);
+    group_start_all(&world);
+    group_join_all(&world);
+    group_check_all(&world, -1, -ETIMEDOUT, "though all members are in operations of that number");
+    group_world_destroy(&world);
+}
+
 /* --- another count --- */
 
 static int other_counts(struct group_process *process, struct weft_group *group, struct weft_error *err)
@@ -273,6 +294,7 @@ int main(int argc, char **argv)
         LOOP_CASE(leaves_and_one_is_late, 40),
         LOOP_CASE(late_members, 60),
         LOOP_CASE(late_in_a_chain, 40),
+        LOOP_CASE(another_operation, 30),
         LOOP_CASE(another_count, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

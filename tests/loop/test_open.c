@@ -144,6 +144,24 @@ static void peer_of_another_context(void)
     loop_pair_destroy(&pair);
 }
 
+static void any_endpoint_is_not_opened(void)
+{
+    struct weft_connection *none = NULL;
+    struct weft_request *request = NULL;
+    struct weft_error err = {0};
+
+    loop_pair_create(&pair, NULL, NULL, 1);
+    struct loop_node *node = &pair.node[0];
+    for (int start = 0; start < 2; start++) {
+        err = (struct weft_error){0};
+        int rc = start ? weft_connection_open_start(node->endpoint, node->peer, WEFT_ANY_ENDPOINT, NULL, &request, &err)
+                       : weft_connection_open(node->endpoint, node->peer, WEFT_ANY_ENDPOINT, 0, &none, &err);
+        LOOP_CHECK(rc == -EINVAL && strstr(err.text, "remote_id is WEFT_ANY_ENDPOINT"), "%d '%s'", rc, err.text);
+    }
+    LOOP_CHECK(!none && !request, "an out-parameter was written on failure");
+    loop_pair_destroy(&pair);
+}
+
 static void *appear_late(void *endpoint)
 {
     struct weft_error err = {0};
@@ -274,6 +292,7 @@ int main(int argc, char **argv)
         LOOP_CASE(connections_reopen_many_times, 60),
         LOOP_CASE(endpoints_are_unique_and_busy, 20),
         LOOP_CASE(peer_of_another_context, 20),
+        LOOP_CASE(any_endpoint_is_not_opened, 20),
         LOOP_CASE(endpoint_that_appears_later, 20),
         LOOP_CASE(open_and_accept_time_out, 20),
         LOOP_CASE(accept_by_remote_endpoint, 20),

@@ -179,6 +179,9 @@ static int open_connection(struct weft_endpoint *endpoint, struct weft_peer *pee
                            const struct weft_options *options, struct weft_request **out, struct weft_error *err)
 {
     struct wf_session *session = peer->session;
+    if (remote_id == WEFT_ANY_ENDPOINT)
+        return wf_fail(wf_status_of(err), -EINVAL,
+                       "remote_id is WEFT_ANY_ENDPOINT: a connection is opened to one endpoint, by its number");
     pthread_mutex_lock(&endpoint->context->endpoints.lock);
     unsigned traffic = options && options->flags & WEFT_CLASS ? options->traffic_class : endpoint->traffic;
     pthread_mutex_unlock(&endpoint->context->endpoints.lock);
