@@ -296,9 +296,9 @@ struct weft_group *wf_coll_group_of(struct wf_coll_hub *hub, uint64_t id, const 
 void wf_coll_told_left(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text);
 /* Ends the group where somebody has left it before one of the operations under way. */
 void wf_coll_judge_left(struct weft_group *group);
-/* Asks that member, once on each session with it, whether it has left the group: one that had no session then has told
- * nobody. */
-void wf_coll_ask(struct weft_group *group, uint32_t rank, uint64_t number);
+/* Asks that member, once on each session with it, whether it has left the group before this operation: one that had no
+ * session then has told nobody. */
+void wf_coll_ask(struct weft_group *group, uint32_t rank, const struct wf_op *op);
 void wf_coll_asked(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text);
 /* Tells all members that a session is open with. */
 void wf_coll_say_leave(struct weft_group *group);

@@ -77,14 +77,6 @@ static int posted(struct weft_group *group, struct wf_transfer *transfer, int re
     return result;
 }
 
-static uint64_t order_of(const struct weft_group *group, const struct wf_op *op)
-{
-    const struct wf_coll_operation *at = group->hub->operations;
-    while (at && at->op != op)
-        at = at->next;
-    return at ? at->order : group->ordered;
-}
-
 /* A send has no place, and a receive no bytes. */
 static int post(struct wf_port *port, struct wf_transfer *transfer, const void *bytes, void *place, uint64_t tag)
 {
@@ -94,7 +86,7 @@ static int post(struct wf_port *port, struct wf_transfer *transfer, const void *
     int result = way_to(group, transfer->rank, &connection);
     if (result < 0)
         return result;
-    wf_coll_ask(group, transfer->rank, order_of(group, transfer->op));
+    wf_coll_ask(group, transfer->rank, transfer->op);
     transfer->task.ended = ended;
     tag |= (uint64_t)(transfer->receives ? group->id : group->places[transfer->rank].id) << ID_SHIFT;
     result = transfer->receives ? weft_recv(connection, place, transfer->bytes, tag, &options, &transfer->request)

@@ -252,14 +252,23 @@ void wf_coll_told_left(struct wf_coll_hub *hub, struct wf_coll_session *session,
     wf_coll_judge_left(group);
 }
 
-void wf_coll_ask(struct weft_group *group, uint32_t rank, uint64_t number)
+static uint64_t order_of(const struct weft_group *group, const struct wf_op *op)
+{
+    const struct wf_coll_operation *at = group->hub->operations;
+    while (at && at->op != op)
+        at = at->next;
+    return at ? at->order : group->ordered;
+}
+
+void wf_coll_ask(struct weft_group *group, uint32_t rank, const struct wf_op *op)
 {
     struct wf_coll_place *place = &group->places[rank];
     struct wf_coll_session *session = group->hub->members[place->member].session;
     if (group->id == 0 || place->asked == session->number)
         return;
     place->asked = session->number;
-    wf_coll_say(group->hub, session, WF_COLL_ASK, "%u %llu %u", place->id, (unsigned long long)number, group->id);
+    wf_coll_say(group->hub, session, WF_COLL_ASK, "%u %llu %u", place->id, (unsigned long long)order_of(group, op),
+                group->id);
 }
 
 /* A group that is gone is unknown here. It has not done that operation: what it did with that member it did on a

@@ -144,8 +144,12 @@ int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(more_than_numbers, 20),   LOOP_CASE(more_than_credit, 20),  LOOP_CASE(many, 60),
-        LOOP_CASE(more_than_is_copied, 20), LOOP_CASE(beside_large_ones, 60), LOOP_CASE(one_answer_at_a_time, 60),
+        LOOP_CASE(more_than_numbers, 20),
+        LOOP_CASE(more_than_credit, 20),
+        LOOP_CASE(many, 60),
+        LOOP_CASE(more_than_is_copied, 20),
+        LOOP_CASE(beside_large_ones, 60),
+        LOOP_CASE(one_answer_at_a_time, 60),
         LOOP_CASE(all_rails_after_small_ones, 60),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
