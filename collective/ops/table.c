@@ -11,7 +11,7 @@
 enum members {
     ANY,
     PAIR,  /* 2 */
-    HALVED /* a power of two, and more than 2 */
+    HALVED /* a power of two, and more than 2: `up_to` is for each of them */
 };
 
 /* Rows of a kind stand together; the first one that has room for the bytes is taken. Bytes are those of the larger of
@@ -24,7 +24,7 @@ static const struct row {
 } table[] = {
     {WEFT_ALL_REDUCE, WF_PLAN_SMALL_BYTES, ANY, &wf_doubling},
     {WEFT_ALL_REDUCE, 1024 * 1024, PAIR, &wf_doubling}, /* sends as much as a ring, in one step */
-    {WEFT_ALL_REDUCE, 4 * 1024 * 1024, HALVED, &wf_halving},
+    {WEFT_ALL_REDUCE, 128 * 1024, HALVED, &wf_halving}, /* above that, a ring keeps the rails at work */
     {WEFT_ALL_REDUCE, UINT64_MAX, ANY, &wf_ring},
     {WEFT_REDUCE_SCATTER, 8 * 1024, ANY, &wf_doubling},
     {WEFT_REDUCE_SCATTER, UINT64_MAX, ANY, &wf_ring},
@@ -45,9 +45,16 @@ const char *wf_collective_name(enum weft_collective kind)
     return (unsigned)kind < sizeof names / sizeof names[0] ? names[kind] : "";
 }
 
-static bool is_for(const struct row *row, uint32_t size)
+static bool is_for(const struct row *row, uint64_t bytes, uint32_t size)
 {
-    return row->members == ANY || (row->members == PAIR ? size == 2 : size > 2 && (size & (size - 1)) == 0);
+    switch (row->members) {
+    case PAIR:
+        return size == 2 && bytes <= row->up_to;
+    case HALVED:
+        return size > 2 && (size & (size - 1)) == 0 && bytes <= row->up_to * size;
+    default:
+        return bytes <= row->up_to;
+    }
 }
 
 const struct wf_algorithm *wf_plan_choose(enum weft_collective kind, uint64_t bytes, uint32_t size)
@@ -55,7 +62,7 @@ const struct wf_algorithm *wf_plan_choose(enum weft_collective kind, uint64_t by
     if (size == 1 && wf_collective_name(kind)[0])
         return &wf_alone;
     for (size_t i = 0; i < ROWS; i++)
-        if (table[i].kind == kind && bytes <= table[i].up_to && is_for(&table[i], size))
+        if (table[i].kind == kind && is_for(&table[i], bytes, size))
             return table[i].algorithm;
     return NULL;
 }
@@ -105,7 +112,7 @@ const char *weft_group_algorithm(enum weft_collective collective, uint64_t bytes
 
 int weft_group_algorithms(char *text, uint64_t room)
 {
-    static const char *const members[] = {"", " (2 members)", " (4, 8, 16, ... members)"};
+    static const char *const members[] = {"", " (2 members)", " (for each of 4, 8, 16, ... members)"};
     char all[ROWS * 96] = "";
     size_t used = 0;
     for (size_t i = 0; i < ROWS; i++) {
