@@ -101,6 +101,7 @@ struct coll_run {
     uint32_t ranks;
     uint32_t number; /* of the run, from 0 */
     const struct rank_asked *asked;
+    uint64_t silence_s; /* that is too long; 0: some times `asked->timeout_s` */
     const char *const
         *words; /* of the command line of a rank of Weft, instead of `asked`; ends with NULL. NULL: none */
 };

@@ -26,6 +26,7 @@ struct crowd {
     uint32_t count;                                 /* started */
     uint32_t failed;                                /* the first that did, or was killed; COLL_RANKS_MAX: none */
     int64_t begun_ns, heard_ns, failed_ns, done_ns; /* done_ns: 0 until all is measured */
+    int64_t ended_ns;                               /* the first that did; 0: none has */
     size_t heard_bytes;
 };
 
@@ -75,6 +76,8 @@ static uint32_t look(struct crowd *crowd)
         const struct peer_program *program = &crowd->programs[i];
         bytes += program->used + program->tail_used;
         left += !program->ended;
+        if (program->ended && !crowd->ended_ns)
+            crowd->ended_ns = now_ns();
         if (program->ended && peer_program_verdict(program, &ignored) != 0)
             note_failure(crowd, i);
     }
@@ -97,12 +100,34 @@ static bool is_done(const struct crowd *crowd)
     return false;
 }
 
-/* Whether they have taken too long, with silence or with everything. */
+/* One that has done its part says so to all others before it ends: they cannot have much left to do. */
+static int judge_left(const struct crowd *crowd, struct wf_status *status)
+{
+    char ranks[160] = "";
+    int count = 0;
+
+    if (!crowd->ended_ns || now_ns() - crowd->ended_ns < COLL_END_S * INT64_C(1000000000))
+        return 0;
+    for (uint32_t i = 0; i < crowd->count; i++) {
+        size_t used = strlen(ranks);
+        if (!crowd->programs[i].ended)
+            snprintf(ranks + used, sizeof ranks - used, "%s%u", count++ ? ", " : "", i);
+    }
+    return count ? wf_fail(status, -ETIMEDOUT, "rank%s %s still ran %d s after another had ended: stopped, or hangs",
+                           count > 1 ? "s" : "", ranks, COLL_END_S)
+                 : 0;
+}
+
+/* Whether they have taken too long: some of them, with silence, or with everything. One that has failed has its own
+ * words, for which GRACE_MS waits. */
 static int judge_time(const struct coll_plan *plan, const struct coll_run *run, const struct crowd *crowd,
                       struct wf_status *status)
 {
     const char *name = run->backend->name;
-    uint64_t silence_s = SILENT_OPERATIONS * run->asked->timeout_s;
+    uint64_t silence_s = run->silence_s ? run->silence_s : SILENT_OPERATIONS * run->asked->timeout_s;
+
+    if (crowd->done_ns || crowd->failed < COLL_RANKS_MAX)
+        return 0;
 
     if (plan->limit_s && now_ns() - crowd->begun_ns > (int64_t)plan->limit_s * 1000000000)
         return wf_fail(
@@ -111,10 +136,16 @@ static int judge_time(const struct coll_plan *plan, const struct coll_run *run, 
             "or raise --timeout",
             name, (unsigned long long)plan->limit_s, name);
     if (now_ns() - crowd->heard_ns > (int64_t)silence_s * 1000000000)
-        return wf_fail(status, -ETIMEDOUT,
-                       "%s: nothing was heard for %llu s: leave it out of --backend, or raise --timeout", name,
-                       (unsigned long long)silence_s);
-    return 0;
+        return plan->options->command == BENCH_STRAGGLER
+                   ? wf_fail(status, -ETIMEDOUT, "nothing was heard for %llu s: all ranks hang, or were stopped",
+                             (unsigned long long)silence_s)
+                   : wf_fail(status, -ETIMEDOUT,
+                             "%s: nothing was heard for %llu s: leave it out of --backend, or raise --timeout", name,
+                             (unsigned long long)silence_s);
+    int result = judge_left(crowd, status);
+    if (result && plan->options->command != BENCH_STRAGGLER)
+        wf_fail_prefix(status, "%s", name);
+    return result;
 }
 
 /* Until all have ended, or have had the time for it. */
@@ -134,7 +165,7 @@ static int attend(const struct coll_plan *plan, const struct coll_run *run, stru
         result = bench_interrupted(status);
         if (!crowd->done_ns && is_done(crowd))
             crowd->done_ns = now_ns();
-        if (result == 0 && !crowd->done_ns)
+        if (result == 0)
             result = judge_time(plan, run, crowd, status);
         if (crowd->failed < COLL_RANKS_MAX && now_ns() - crowd->failed_ns > grace_ns)
             break;

@@ -66,9 +66,12 @@ static int run_ranks(struct straggler *straggler, struct wf_status *status)
     const struct coll_backend *weft = coll_backend_find("weft");
     const char *words[WORDS];
     char text[WORDS][24];
-    struct rank_asked patience = {.timeout_s = patience_s(&straggler->asked)};
-    struct coll_run run = {
-        .backend = weft, .way = &weft->ways[0], .ranks = straggler->plan.counts[0], .asked = &patience, .words = words};
+    struct coll_run run = {.backend = weft,
+                           .way = &weft->ways[0],
+                           .ranks = straggler->plan.counts[0],
+                           .asked = &straggler->plan.asked,
+                           .silence_s = patience_s(&straggler->asked),
+                           .words = words};
 
     make_words(&straggler->asked, text, words);
     bench_progress_open(&straggler->progress, !bench_quiet(straggler->options->config));

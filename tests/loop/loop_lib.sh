@@ -65,6 +65,17 @@ waiting() { # PID FILE...
     done
 }
 
+# The process that is rank RANK/SIZE/FILE once it has used some time: then it measures, and all have met.
+rank_at_work() { # MEMBER [HUNDREDTHS]
+    local tries process=''
+    for ((tries = 0; tries < 1000; tries++)); do
+        process=$(pgrep -f -- "--member $1" | head -1)
+        [ -n "$process" ] && [ "$(awk '{ print $14 + $15 }' "/proc/$process/stat" 2>/dev/null || echo 0)" -gt "${2:-20}" ] && break
+        sleep 0.02
+    done
+    echo "$process"
+}
+
 # Sets port to one that nobody listens on, and nobody gets as long as the test runs.
 hold_port() {
     if [ ! -e held ]; then

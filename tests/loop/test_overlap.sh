@@ -67,19 +67,23 @@ pass_if "all compute the same" json others.json '[.cases[].batch] | unique | len
 # ---- a rank that dies is named, and the status is 1
 "$WEFT" overlap $small -n 1000000 --processes 3 --json dead.json --quiet --meeting "$work/meeting" >out 2>err </dev/null &
 weft=$!
-for ((tries = 0; tries < 300; tries++)); do
-    rank=$(pgrep -f -- "--member 2/3/$work/meeting" | head -1)
-    # It measures once it has used some time: all have met.
-    [ -n "$rank" ] && [ "$(awk '{ print $14 + $15 }' "/proc/$rank/stat" 2>/dev/null || echo 0)" -gt 20 ] && break
-    sleep 0.02
-done
-kill -KILL "$rank"
+kill -KILL "$(rank_at_work "2/3/$work/meeting")"
 wait "$weft"
 status=$?
 pass_if "a rank is killed: status $status" [ "$status" -eq 1 ]
 pass_if "it is named: $(cat err)" grep -q 'rank 2' err
 pass_if "in the file, too: $(jq -c .error dead.json)" json dead.json '.exit_status == 1 and (.error | test("rank 2"))'
 nothing_left || fail "something is left of a rank that died"
+
+# ---- and so is one that stands still, also where the others find that out later than silence is taken for too long
+"$WEFT" overlap $small -n 1000000 --processes 3 --quiet --timeout 1 --meeting "$work/still" >out 2>err </dev/null &
+weft=$!
+kill -STOP "$(rank_at_work "2/3/$work/still")"
+wait "$weft"
+status=$?
+pass_if "a rank stands still: status $status" [ "$status" -eq 1 ]
+pass_if "it is named: $(cat err)" grep -Eq 'rank [01]: .*rank 2 \(.*(is lost|did not)' err
+nothing_left || fail "something is left of a rank that stood still"
 
 # ---- wrong usage
 wrong() { # TEXT OPTION...

@@ -58,6 +58,24 @@ pass_if "who: $(jq -c .deadline dead.json)" json dead.json '.deadline.barrier ==
 pass_if "and people are told: $(cat out)" grep -q '^# The deadline: barrier 2: rank 1 (.*) did not enter' out
 nothing_left || fail "something is left"
 
+# ---- a rank that stands still: once the deadline has ended the others, it is named and ended, rank 0 as well
+for rank in 0 2; do
+    "$WEFT" straggler --processes 3 --barriers 1000000 --interval-ms 5 --delay-ms 0 --timeout 1 --json "still.$rank.json" \
+        --meeting "$work/still.$rank" >"still.$rank.out" 2>"still.$rank.err" </dev/null &
+    still[rank]=$!
+    kill -STOP "$(rank_at_work "$rank/3/$work/still.$rank" 8)"
+done
+begun=$SECONDS
+for rank in 0 2; do
+    wait "${still[rank]}"
+    status=$?
+    pass_if "rank $rank stands still: status $status" [ "$status" -eq 1 ]
+    pass_if "it is named: $(cat "still.$rank.err")" grep -Eq "rank $rank (still ran|.* is lost)" "still.$rank.err"
+    pass_if "in the file, too" json "still.$rank.json" ".error | test(\"rank $rank (still ran|.* is lost)\")"
+done
+pass_if "the end comes soon: after $((SECONDS - begun)) s" [ $((SECONDS - begun)) -lt 60 ]
+nothing_left || fail "something is left of a rank that stood still"
+
 # ---- ranks that others have started
 for rank in 0 1 2; do
     RANK=$rank WORLD_SIZE=3 LOCAL_RANK=$rank "$WEFT" straggler --processes found --meeting "$work/meeting" \
