@@ -9,6 +9,7 @@
 
 #include "bench/nodes/link.h"
 #include "bench/plan/schedule.h"
+#include "bench/result/files.h"
 #include "bench/words/folder.h"
 #include "bench/words/words.h"
 
@@ -311,6 +312,16 @@ static int find_meeting(struct coll_plan *plan, struct wf_status *status)
     return make_meeting(plan, status);
 }
 
+/* Which rank of a launcher's writes them is not known before they have met. */
+static int prepare_files(const struct coll_plan *plan, struct wf_status *status)
+{
+    const char *profile = plan->options->collective.profile;
+    bool made = false;
+    int result = plan->found ? 0 : bench_files_prepare(plan->options, NULL, &made, status);
+
+    return result == 0 && profile && !plan->found ? bench_make_folder(profile, status) : result;
+}
+
 int coll_plan_init(struct coll_plan *plan, const struct bench_options *options, const struct rank_asked *asked,
                    struct wf_status *status)
 {
@@ -327,6 +338,8 @@ int coll_plan_init(struct coll_plan *plan, const struct bench_options *options, 
         result = find_self(plan, status);
     if (result == 0)
         result = coll_plan_rails(plan, status);
+    if (result == 0)
+        result = prepare_files(plan, status);
     return result ? result : find_meeting(plan, status);
 }
 

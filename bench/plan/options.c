@@ -310,6 +310,10 @@ static int check_outputs_differ(const struct wf_config *config, struct wf_status
 {
     static const enum wf_setting_id files[] = {WF_SET_JSON, WF_SET_CSV, WF_SET_JSON_STREAM};
 
+    if (standard_outputs(config) > 1)
+        return wf_fail(status, -EINVAL,
+                       "only one of --json, --csv and --json-stream can be '-', standard output: give the others a "
+                       "file");
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         for (size_t j = i + 1; j < sizeof files / sizeof files[0]; j++) {
             const char *one = wf_config_text(config, files[i]), *other = wf_config_text(config, files[j]);
@@ -462,12 +466,7 @@ int bench_options_init(struct bench_options *options, enum bench_command command
         !wf_config_text(options->config, WF_SET_OUT)[0])
         result = wf_fail(status, -EINVAL, "%s: a page is written into the folder of --out: name one",
                          options->open ? "--open" : "--report");
-    if (result == 0 && !options->help && !options->version && needs_other_node(command) &&
-        standard_outputs(options->config) > 1)
-        result = wf_fail(status, -EINVAL,
-                         "only one of --json, --csv and --json-stream can be '-', standard output: give the others a "
-                         "file");
-    if (result == 0 && !options->help && !options->version && needs_other_node(command))
+    if (result == 0 && !options->help && !options->version && (needs_other_node(command) || command == BENCH_COLLECTIVE))
         result = check_outputs_differ(options->config, status);
     if (result)
         find_files(options, argc, argv);

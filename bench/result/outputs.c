@@ -153,7 +153,7 @@ static int check_named(struct probes *probes, const struct bench_options *option
 {
     const char *path = wf_config_text(options->config, id);
 
-    if (!path[0] || strcmp(path, "-") == 0)
+    if (!path[0] || strcmp(path, "-") == 0 || !(wf_setting(id)->uses & options->command))
         return 0;
     return check_file(probes, path, bytes, option, path, status);
 }
@@ -199,7 +199,7 @@ int bench_outputs_check(const struct bench_options *options, const struct bench_
         result = check_out(&probes, options, plan, status);
     if (result == 0)
         result = check_named(&probes, options, WF_SET_JSON, "json", json_bytes(plan), status);
-    if (result == 0 && options->command != BENCH_PEERS)
+    if (result == 0)
         result = check_named(&probes, options, WF_SET_CSV, "csv", csv_bytes(plan), status);
     if (result == 0)
         result = check_named(&probes, options, WF_SET_JSON_STREAM, "json-stream", json_bytes(plan), status);

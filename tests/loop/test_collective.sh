@@ -186,6 +186,20 @@ usage "name some" --rsh ssh
 usage "exclude each other" --hosts a,b --processes found
 usage "meets once" --processes found --best
 usage "is not for 'weft collective'" --pattern mesh
+usage "are both same: give one of them another file" --json same --csv same
+usage "only one of --json, --csv" --json - --csv -
+
+# ---- what cannot be written is found out before anything is measured
+touch file
+for option in --json=no/such/x.json --csv=no/such/x.csv --out=file --profile=file; do
+    for command in collective overlap straggler setup-cost; do
+        case $command$option in overlap--[cp]* | s*--[cp]*) continue ;; esac
+        weft "$command" "$option"
+        pass_if "weft $command $option: status $status" [ "$status" -eq 1 ]
+        pass_if "weft $command $option: $(cat err)" grep -Eq 'no/such/x.*: cannot write there|cannot write file/' err
+        pass_if "weft $command $option: something was measured: $(cat out)" [ ! -s out ]
+    done
+done
 weft collective --backend nccl --memory host
 pass_if "nothing that could be measured: status $status: $(cat err)" [ "$status" -eq 77 ]
 pass_if "has no verdict on values: $(cat out)" [ "$(grep -c 'Out of bounds' out)" -eq 0 ]
