@@ -254,12 +254,13 @@ static int read_words(struct coll_plan *plan, struct wf_status *status)
 {
     const struct bench_collective_words *words = &plan->options->collective;
     const char *backends = words->backends ? words->backends : words->self_test ? "weft,nccl,mpi,gloo" : "weft";
+    uint32_t usual = plan->options->command == BENCH_STRAGGLER ? 4 : 2;
     char some[32];
     int result = each_word("backend", backends, status, plan, add_backend);
 
     if (result == 0 && words->hosts)
         result = each_word("hosts", words->hosts, status, plan, add_host);
-    snprintf(some, sizeof some, "%u", plan->host_count > 2 ? plan->host_count : 2);
+    snprintf(some, sizeof some, "%u", plan->host_count > usual ? plan->host_count : usual);
     if (result == 0)
         result = read_counts(plan, words->processes ? words->processes : some, status);
     if (result == 0 && words->rsh && !words->hosts)

@@ -156,8 +156,6 @@ int bench_straggler(struct bench_options *options)
 
     if (options->collective.member)
         return straggler_member(options);
-    if (!options->collective.processes)
-        options->collective.processes = "4";
     straggler.options = options;
     coll_note_time(&straggler.end.time);
     int result = coll_with_signals(perform, &straggler, &status);

@@ -86,6 +86,13 @@ wait "${found[@]}"
 pass_if "rank 0 has the table: $(cat found.0)" grep -q '^# weft straggler: 3 ranks, 4 barriers' found.0
 pass_if "and the others nothing: $(cat found.1 found.2)" [ "$(cat found.1 found.2 | wc -c)" -eq 0 ]
 
+# ---- each host has a rank
+printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >rsh
+chmod +x rsh
+weft straggler --hosts a,b,c,d,e --rsh ./rsh --meeting "$work/hosts" --rails 127.0.0.1 --barriers 2 --delay-ms 0 --json hosts.json
+pass_if "five hosts: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "have a rank each: $(jq -c .facts.names hosts.json)" json hosts.json '.facts.names | length == 5'
+
 # ---- wrong usage
 usage() { # WORDS OPTION...
     local words=$1
