@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/machine/memory_limits.h"
 #include "bench/words/heard.h"
 #include "bench/words/interrupt.h"
 #include "bench/words/progress.h"
@@ -15,8 +14,6 @@
 #include "run.h"
 #include "table.h"
 #include "work.h"
-
-#define RANK_BYTES (48u << 20) /* of a process beside its buffers */
 
 /* Owner: the measuring thread. */
 struct measurement {
@@ -31,33 +28,21 @@ struct measurement {
 
 /* --- what cannot be measured --- */
 
-/* What ranks of one machine take: send, receive, and what a backend keeps beside them, at most as much again. */
-static uint64_t needed(const struct measurement *measurement, uint64_t size, uint32_t ranks)
-{
-    uint32_t hosts = measurement->plan.host_count ? measurement->plan.host_count : 1;
-    uint64_t here = (ranks + hosts - 1) / hosts;
-
-    return here * (size * (measurement->plan.asked.out_of_place ? 3 : 2) + RANK_BYTES);
-}
-
 /* Leaves out the sizes for which there is not enough memory. */
 static void fit(struct measurement *measurement, uint32_t ranks, struct rank_asked *asked)
 {
-    const char *limit;
-    uint64_t there = bench_memory_available(&limit);
-    char why[200], size[32], one[32], other[32];
+    const struct coll_plan *plan = &measurement->plan;
+    char why[200], size[32];
     int kept = 0;
 
     for (int i = 0; i < asked->size_count; i++) {
-        uint64_t bytes = needed(measurement, asked->sizes[i], ranks);
-        if (ranks == 0 || bytes <= there) {
+        /* send, receive, and what a backend keeps beside them, at most as much again */
+        coll_lacks_memory(plan, ranks, asked->sizes[i] * (plan->asked.out_of_place ? 3 : 2) + COLL_RANK_BYTES, 0, why);
+        if (why[0])
+            coll_reason_add(measurement->found.skipped, why, "%s among %u ranks",
+                            wf_format_size(asked->sizes[i], size, sizeof size), ranks);
+        else
             asked->sizes[kept++] = asked->sizes[i];
-            continue;
-        }
-        snprintf(why, sizeof why, "needs %s of memory, and %s is left (%s)", bench_human_bytes(bytes, one, sizeof one),
-                 bench_human_bytes(there, other, sizeof other), limit);
-        coll_reason_add(measurement->found.skipped, why, "%s among %u ranks",
-                        wf_format_size(asked->sizes[i], size, sizeof size), ranks);
     }
     asked->size_count = kept;
 }

@@ -91,6 +91,12 @@ bool coll_on_gpu(const struct bench_options *options);
 /* Why the backend cannot be had for so many ranks; "": it can. */
 void coll_lacks(const struct coll_plan *plan, const struct coll_backend *backend, uint32_t ranks, char why[200]);
 
+#define COLL_RANK_BYTES (48u << 20) /* of a process beside its buffers */
+
+/* Why there is not enough memory for so many ranks (0: not known) where those of one machine take `each`, and `beside`
+ * once more; "": there is. */
+void coll_lacks_memory(const struct coll_plan *plan, uint32_t ranks, uint64_t each, uint64_t beside, char why[200]);
+
 /* How many ways there are to be tried. */
 int coll_way_count(const struct coll_plan *plan, const struct coll_backend *backend);
 

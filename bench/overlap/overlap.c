@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "bench/machine/memory_limits.h"
 #include "bench/words/heard.h"
 #include "bench/words/interrupt.h"
 #include "bench/words/progress.h"
@@ -83,22 +82,14 @@ static int run_once(struct measurement *measurement, struct coll_run *run)
 
 /* --- all of them --- */
 
-/* Why there is not enough memory for so many ranks of this machine; "": there is. */
+/* Why there is not enough memory for so many ranks; "": there is. A server has room for another's gradients. */
 static void lacks_memory(const struct measurement *measurement, uint32_t ranks, char why[200])
 {
     const struct rank_overlap *asked = &measurement->plan.asked.overlap;
-    uint32_t hosts = measurement->plan.host_count ? measurement->plan.host_count : 1;
-    uint64_t here = (ranks + hosts - 1) / hosts, gradients = asked->layers * asked->layer_bytes;
-    uint64_t factor = asked->layer_bytes / 1024 * asked->batch;             /* of the product */
-    uint64_t needed = here * (gradients + factor + RANK_BYTES) + gradients; /* a server has room for another's */
-    const char *limit;
-    char one[32], other[32];
-    uint64_t there = bench_memory_available(&limit);
+    uint64_t gradients = asked->layers * asked->layer_bytes;
+    uint64_t factor = asked->layer_bytes / 1024 * asked->batch; /* of the product */
 
-    why[0] = '\0';
-    if (needed > there)
-        snprintf(why, 200, "needs %s of memory, and %s is left (%s)", bench_human_bytes(needed, one, sizeof one),
-                 bench_human_bytes(there, other, sizeof other), limit);
+    coll_lacks_memory(&measurement->plan, ranks, gradients + factor + RANK_BYTES, gradients, why);
 }
 
 /* An MPI that waits takes a processor from the computation, unless it yields. */

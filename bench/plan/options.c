@@ -466,7 +466,8 @@ int bench_options_init(struct bench_options *options, enum bench_command command
         !wf_config_text(options->config, WF_SET_OUT)[0])
         result = wf_fail(status, -EINVAL, "%s: a page is written into the folder of --out: name one",
                          options->open ? "--open" : "--report");
-    if (result == 0 && !options->help && !options->version && (needs_other_node(command) || command == BENCH_COLLECTIVE))
+    if (result == 0 && !options->help && !options->version &&
+        (needs_other_node(command) || command == BENCH_COLLECTIVE))
         result = check_outputs_differ(options->config, status);
     if (result)
         find_files(options, argc, argv);

@@ -75,6 +75,8 @@ static void run_backend(struct setup *setup, const struct coll_backend *backend,
     snprintf(size, sizeof size, "%llu", (unsigned long long)asked->sizes[0]);
     snprintf(iters, sizeof iters, "%llu", (unsigned long long)asked->renew);
     coll_lacks(&setup->plan, backend, ranks, why);
+    if (!why[0]) /* a buffer, and what a backend keeps beside it, at most as much again */
+        coll_lacks_memory(&setup->plan, ranks, 2 * asked->sizes[0] + COLL_RANK_BYTES, 0, why);
     if (why[0])
         coll_reason_add(setup->found.absent, why, "%s", backend->name);
     else

@@ -78,5 +78,8 @@ usage "name a folder by --meeting" --processes found
 usage "is not for 'weft setup-cost'" --op all_reduce
 weft setup-cost --backend nccl
 pass_if "nothing but NCCL: status $status" [ "$status" -eq 77 ]
+weft setup-cost --size 1T
+pass_if "more than there is memory for: status $status: $(cat err)" [ "$status" -eq 77 ]
+pass_if "says so: $(cat out)" grep -Eq '^# n/a: weft: needs .* of memory, and .* is left' out
 
 finish
