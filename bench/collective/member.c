@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "bench/nodes/link.h"
+#include "plan.h"
 
-#define MEET_MS 60000
+#define MEET_MS 60000 /* the first time: programs start, on other hosts as well */
 
 /* "RANK/SIZE/FILE"; or "found", or "found/FILE" */
 static int read_member(const char *text, uint64_t turn, struct weft_group_options *options, char rendezvous[PATH_MAX],
@@ -42,9 +43,10 @@ int coll_make_group(const struct bench_options *options, struct coll_membership 
     struct weft_group_options group = {0};
     struct weft_error err = {0};
     char rendezvous[PATH_MAX];
+    int meet_ms = turn ? (int)coll_timeout_s(options->config) * 1000 : MEET_MS;
     int result = read_member(options->collective.member, turn, &group, rendezvous, status);
 
-    if (result == 0 && weft_group_create(own->context, &group, MEET_MS, &own->group, &err) != 0)
+    if (result == 0 && weft_group_create(own->context, &group, meet_ms, &own->group, &err) != 0)
         result = bench_weft_failed(status, &err, NULL);
     return result;
 }

@@ -148,7 +148,7 @@ static int ask_set_up(struct rank_asked *asked, const struct bench_options *opti
                                  .type = RANK_FLOAT32,
                                  .redop = RANK_SUM,
                                  .in_place = true,
-                                 .timeout_s = TIMEOUT_LEAST_S};
+                                 .timeout_s = coll_timeout_s(options->config)};
     int result = coll_own_default(options, WF_SET_ROUNDS, "1", status);
     if (result == 0)
         result = coll_own_default(options, WF_SET_SIZE, SET_UP_SIZE, status);

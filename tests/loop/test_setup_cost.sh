@@ -60,6 +60,23 @@ wait "${found[@]}"
 pass_if "rank 0 has the table: $(cat found.0)" grep -Eq '^weft +2  context and group ' found.0
 pass_if "and the other one nothing: $(cat found.1)" [ ! -s found.1 ]
 
+# ---- for one that stands still the other waits as long as --timeout says
+for rank in 0 1; do
+    RANK=$rank WORLD_SIZE=2 LOCAL_RANK=$rank "$WEFT" setup-cost --processes found --meeting "$work/still" \
+        --rails 127.0.0.1 -n 1000000 --timeout 2 >"still.$rank" 2>&1 </dev/null &
+    still[rank]=$!
+done
+rank_at_work "found/$work/still" >process
+for process in $(pgrep -f -- "--member found/$work/still"); do
+    grep -qzx 'RANK=1' "/proc/$process/environ" && kill -STOP "$process"
+done
+begun=$SECONDS
+wait "${still[0]}"
+pass_if "it says what it has waited for: $(cat still.0)" grep -Eq 'rank 1 |not all members have met within 2000 ms' still.0
+pass_if "no longer: after $((SECONDS - begun)) s" [ $((SECONDS - begun)) -lt 14 ]
+kill "${still[1]}"
+wait "${still[1]}"
+
 # ---- wrong usage
 usage() { # WORDS OPTION...
     local words=$1
