@@ -372,5 +372,6 @@ int main(void)
         cmocka_unit_test(a_timeline_is_drawn_of_numbers_alone),
     };
 
+    layers_limit_threads();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

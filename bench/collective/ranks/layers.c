@@ -26,21 +26,24 @@ static float of_column(uint32_t column, uint32_t layer, uint32_t rank)
     return (float)(1 + (column * 5 + layer + rank * 3) % 13 % 4);
 }
 
-/* One thread: a rank is one process of several, and each has its processor. */
+/* OpenBLAS starts its threads when it is loaded, and hangs where there is no memory for them; those of a build with
+ * OpenMP have a variable of their own. */
+void layers_limit_threads(void)
+{
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    setenv("OMP_NUM_THREADS", "1", 1);
+}
+
 static void load_blas(struct layers *layers)
 {
-    void *library = dlopen(BLAS, RTLD_NOW | RTLD_LOCAL); /* stays, as its threads do */
+    void *library = dlopen(BLAS, RTLD_NOW | RTLD_LOCAL); /* stays */
     void *multiply = library ? dlsym(library, "cblas_sgemm") : NULL;
-    void *threads = library ? dlsym(library, "openblas_set_num_threads") : NULL;
 
-    if (!multiply || !threads) {
+    if (!multiply) {
         snprintf(layers->how, sizeof layers->how, "a plain loop, as there is no %s", BLAS);
         return;
     }
-    void (*set_threads)(int) = NULL;
-    memcpy(&set_threads, &threads, sizeof threads);
     memcpy(&layers->multiply, &multiply, sizeof multiply);
-    set_threads(1);
     snprintf(layers->how, sizeof layers->how, "OpenBLAS, one thread");
 }
 

@@ -36,6 +36,10 @@ struct layers {
     char how[160];                    /* what multiplies, and why no better one does */
 };
 
+/* One thread multiplies: a rank is one process of several, and each has its processor. Before this process has threads,
+ * which might read its environment. */
+void layers_limit_threads(void);
+
 /* `place` multiplies; NULL: the processor does. `layers` can be given to fini() whatever the result. */
 int layers_init(struct layers *layers, const struct rank_overlap *asked, const struct rank_backend *place,
                 float *gradients, uint32_t rank, uint32_t ranks, struct wf_status *status);

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/config.h"
+#include "layers.h"
 #include "measure.h"
 
 #define COUNT_MOST 1000000000u
@@ -100,6 +101,9 @@ int rank_run(const struct rank_backend *backend, const struct rank_asked *asked)
     struct rank_world world = {.backend = backend, .asked = asked};
     struct wf_status status = {0};
     double begun_us = rank_now_us();
+
+    if (asked->overlap.layers)
+        layers_limit_threads();
     int result = backend->open(asked, &world.rank, &world.ranks, &status);
 
     world.open_us = rank_now_us() - begun_us;
