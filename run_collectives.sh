@@ -64,6 +64,7 @@ rows_of() { awk -F, -v backend="$1" 'NR == 1 || $1 == backend' "$2"; }
 # measure DEVICE BACKENDS PROCESSES OPTION...: a file for each backend that has figures.
 measure() {
     local device=$1 backends=$2 all=$out/.measured.csv backend status
+    rm -f -- "$all"
     "$weft" collective --backend "$backends" --processes "$3" --place in --size 1M,10M,100M,1G --duration 4 \
         "${@:4}" --csv "$all"
     status=$?
@@ -71,6 +72,7 @@ measure() {
     # shellcheck disable=SC2013  # names of backends
     for backend in $(awk -F, 'NR > 1 { print $1 }' "$all" | sort -u); do
         rows_of "$backend" "$all" >"$out/${backend}_${device}_benchmark.csv"
+        measured=1
     done
     rm -f -- "$all"
     return "$status"
@@ -107,46 +109,52 @@ full_results() {
 
 summary_by_config() {
     awk -F, "$columns"'
-    { key = $C["backend"] " | " device($C["memory"]) " | " $C["ranks"]; us = $C["time_us_mean"] + 0
+    { key = $C["backend"] " | " device($C["memory"]) " | " $C["ranks"] " | " $C["op"]; us = $C["time_us_mean"] + 0
       if (!(key in n)) order[++keys] = key
-      n[key]++; busbw = $C["busbw_gb_per_s"] + 0
+      if (!((key, $C["size_bytes"]) in seen)) { seen[key, $C["size_bytes"]]; n[key]++ }
+      busbw = $C["busbw_gb_per_s"] + 0
       if (busbw > peak[key]) { peak[key] = busbw; at[key] = size($C["size_bytes"]) }
       if (!(key in least) || us < least[key]) { least[key] = us; small[key] = size($C["size_bytes"]) }
       if (us > most[key]) { most[key] = us; large[key] = size($C["size_bytes"]) } }
-    END { print "| backend | device | processes | sizes | peak busbw (GB/s) | at | shortest (ms) | at | longest (ms) | at |"
-          print "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+    END { print "| backend | device | processes | operation | sizes | peak busbw (GB/s) | at | shortest (ms) | at | longest (ms) | at |"
+          print "|---|---|---:|---|---:|---:|---:|---:|---:|---:|---:|"
           for (i = 1; i <= keys; i++) { key = order[i]
             printf "| %s | %d | %.3f | %s | %.3f | %s | %.3f | %s |\n", key, n[key], peak[key], at[key], least[key] / 1000,
                 small[key], most[key] / 1000, large[key] } }' "$1"
 }
 
-# Sentences that are computed, and nothing else.
+# Sentences that are computed, and nothing else. Operations are named where there are several.
 analysis() {
     awk -F, "$columns"'
-    { name = $C["backend"] " (" device($C["memory"]) ")"; ranks = $C["ranks"]; bytes = $C["size_bytes"]
+    { name = $C["backend"] " (" device($C["memory"]) ")"; ranks = $C["ranks"]; bytes = $C["size_bytes"]; op = $C["op"]
       if (!(name in known)) { known[name]; names[++count] = name }
       if (!(ranks in had)) { had[ranks]; all_ranks[++rank_count] = ranks }
       if (!(bytes in sizes)) { sizes[bytes]; all_sizes[++size_count] = bytes }
-      time[name, ranks, bytes] = $C["time_us_mean"] / 1000; bus[name, ranks, bytes] = $C["busbw_gb_per_s"] + 0
+      if (!(op in ops)) { ops[op]; all_ops[++op_count] = op }
+      time[op, name, ranks, bytes] = $C["time_us_mean"] / 1000; bus[op, name, ranks, bytes] = $C["busbw_gb_per_s"] + 0
       wrong += $C["wrong_elements"]; verified += $C["verified_elements"] }
-    function peaks(name, ranks,    s, best, at) {
-      for (s = 1; s <= size_count; s++) if (bus[name, ranks, all_sizes[s]] > best) {
-        best = bus[name, ranks, all_sizes[s]]; at = all_sizes[s] }
-      if (best) printf "%s, %d processes: the highest bus bandwidth is %.3f GB/s, at %s.\n", name, ranks, best, size(at) }
-    function growth(name, bytes,    first, last) {
-      first = time[name, all_ranks[1], bytes]; last = time[name, all_ranks[rank_count], bytes]
-      if (rank_count > 1 && first && last) printf "%s, %s: with %d processes it takes %.2f times as long as with %d.\n",
-        name, size(bytes), all_ranks[rank_count], last / first, all_ranks[1] }
-    function beside(name, other, ranks, bytes,    one, two) {
-      one = time[name, ranks, bytes]; two = time[other, ranks, bytes]
-      if (one && two) printf "%d processes, %s: %s takes %.3f ms, %s %.3f ms: %.2f times as long.\n", ranks, size(bytes),
-        name, one, other, two, two / one }
+    function named(op) { return op_count > 1 ? op ", " : "" }
+    function peaks(op, name, ranks,    s, best, at) {
+      for (s = 1; s <= size_count; s++) if (bus[op, name, ranks, all_sizes[s]] > best) {
+        best = bus[op, name, ranks, all_sizes[s]]; at = all_sizes[s] }
+      if (best) printf "%s, %s%d processes: the highest bus bandwidth is %.3f GB/s, at %s.\n", name, named(op), ranks,
+        best, size(at) }
+    function growth(op, name, bytes,    first, last) {
+      first = time[op, name, all_ranks[1], bytes]; last = time[op, name, all_ranks[rank_count], bytes]
+      if (rank_count > 1 && first && last) printf "%s, %s%s: with %d processes it takes %.2f times as long as with %d.\n",
+        name, named(op), size(bytes), all_ranks[rank_count], last / first, all_ranks[1] }
+    function beside(op, name, other, ranks, bytes,    one, two) {
+      one = time[op, name, ranks, bytes]; two = time[op, other, ranks, bytes]
+      if (one && two) printf "%d processes, %s%s: %s takes %.3f ms, %s %.3f ms: %.2f times as long.\n", ranks, named(op),
+        size(bytes), name, one, other, two, two / one }
+    function operation(op,    i, j, r, s) {
+      for (i = 1; i <= count; i++) for (r = 1; r <= rank_count; r++) peaks(op, names[i], all_ranks[r])
+      for (i = 1; i <= count; i++) for (s = 1; s <= size_count; s++) growth(op, names[i], all_sizes[s])
+      for (r = 1; r <= rank_count; r++) for (s = 1; s <= size_count; s++) for (i = 1; i <= count; i++)
+        for (j = i + 1; j <= count; j++) beside(op, names[i], names[j], all_ranks[r], all_sizes[s]) }
     END {
       printf "%.0f elements of results were verified, %.0f were wrong.\n", verified, wrong
-      for (i = 1; i <= count; i++) for (r = 1; r <= rank_count; r++) peaks(names[i], all_ranks[r])
-      for (i = 1; i <= count; i++) for (s = 1; s <= size_count; s++) growth(names[i], all_sizes[s])
-      for (r = 1; r <= rank_count; r++) for (s = 1; s <= size_count; s++)
-        for (i = 1; i <= count; i++) for (j = i + 1; j <= count; j++) beside(names[i], names[j], all_ranks[r], all_sizes[s])
+      for (o = 1; o <= op_count; o++) operation(all_ops[o])
     }' "$1"
 }
 
@@ -213,7 +221,7 @@ profile() {
 }
 
 mode=${1-}
-out=$root/results/collectives words=() status=0
+out=$root/results/collectives words=() status=0 measured=''
 (($# == 0)) || shift
 while (($#)); do
     case $1 in
@@ -238,7 +246,11 @@ find_program
 for word in "${words[@]}"; do
     [[ $word != --self-test ]] || exec "$weft" collective "${words[@]}"
 done
+for word in "${words[@]}"; do
+    [[ $mode == profile || $word != --csv && $word != --csv=* ]] ||
+        wrong_usage "--csv: there is a file for each backend in the folder of --out, and combined_benchmark.csv of all"
+done
 mkdir -p -- "$out" || exit 1
 "$mode" "${words[@]}" || status=$?
-[[ $mode == profile || $mode == combine ]] || combine_what_is_here || status=1
+[[ ! $measured ]] || combine_what_is_here || status=1
 exit "$status"

@@ -48,7 +48,7 @@ for line in '| gloo | cpu | 4 | all_reduce | 100 MB | 300.000 | 0.350 | 0.524 | 
     '| nccl | gpu | 2 | all_reduce | 100 MB | 1.000 | 104.858 | 104.858 | 0 |'; do
     grep -qxF "$line" both/full_results.md || fail "full_results.md has no line $line: $(cat both/full_results.md)"
 done
-line='| gloo | cpu | 2 | 1 | 0.524 | 100 MB | 200.000 | 100 MB | 200.000 | 100 MB |'
+line='| gloo | cpu | 2 | all_reduce | 1 | 0.524 | 100 MB | 200.000 | 100 MB | 200.000 | 100 MB |'
 grep -qxF "$line" both/summary_by_config.md || fail "summary_by_config.md: $(cat both/summary_by_config.md)"
 for line in '5209715200 elements of results were verified, 0 were wrong.' \
     'nccl (gpu), 2 processes: the highest bus bandwidth is 104.858 GB/s, at 100 MB.' \
@@ -56,6 +56,23 @@ for line in '5209715200 elements of results were verified, 0 were wrong.' \
     '2 processes, 100 MB: gloo (cpu) takes 200.000 ms, nccl (gpu) 1.000 ms: 0.01 times as long.'; do
     grep -qxF "$line" both/analysis.txt || fail "analysis.txt does not say '$line': $(cat both/analysis.txt)"
 done
+
+# --- operations are kept apart ---
+
+{
+    cat gloo_cpu_benchmark.csv
+    echo 'gloo,ring,host,broadcast,float32,none,2,1,104857600,26214400,3,1,100000,100000,100000,100000,1.048576,1.048576,1,0,52428800,1'
+} >two_operations.csv
+run "$suite" combine two_operations.csv nccl_gpu_benchmark.csv --out two
+expect_status 0 'combine of two operations'
+grep -qxF '| gloo | cpu | 2 | broadcast | 1 | 1.049 | 100 MB | 100.000 | 100 MB | 100.000 | 100 MB |' two/summary_by_config.md ||
+    fail "summary_by_config.md of two operations: $(cat two/summary_by_config.md)"
+for line in 'gloo (cpu), broadcast, 2 processes: the highest bus bandwidth is 1.049 GB/s, at 100 MB.' \
+    'gloo (cpu), all_reduce, 100 MB: with 4 processes it takes 1.50 times as long as with 2.' \
+    '2 processes, all_reduce, 100 MB: gloo (cpu) takes 200.000 ms, nccl (gpu) 1.000 ms: 0.01 times as long.'; do
+    grep -qxF "$line" two/analysis.txt || fail "analysis.txt does not say '$line': $(cat two/analysis.txt)"
+done
+[[ $(grep -c broadcast two/analysis.txt) == 1 ]] || fail "analysis.txt mixes operations: $(cat two/analysis.txt)"
 
 # --- profiles ---
 
@@ -90,4 +107,8 @@ expect_status 2 'combine with another CSV'
 expect_text 'no CSV of weft collective' 'combine with another CSV'
 run "$suite" cpu --out cpu --size 1X
 expect_status 2 'a wrong option of weft collective'
+expect_no_text 'the results are in' 'old files of a run that was refused'
+run "$suite" cpu --out cpu --csv mine.csv
+expect_status 2 'a --csv of its own'
+expect_text '--csv: there is a file for each backend' 'a --csv of its own'
 finish
