@@ -170,8 +170,11 @@ void peer_program_pump(struct peer_program *const *programs, int count, int time
 
 /* --- how it ended --- */
 
+/* Not what a result in JSON begins with. */
 static bool readable(const char *line, size_t length)
 {
+    if (length && line[0] == '{')
+        return false;
     for (size_t i = 0; i < length; i++)
         if (isalnum((unsigned char)line[i]))
             return true;

@@ -52,8 +52,8 @@ void peer_program_end(const struct peer_program *program);
 /* 0 when it ended with status 0; else -ECHILD, and in `status` how it ended and the last it said. */
 int peer_program_verdict(const struct peer_program *program, struct wf_status *status);
 
-/* The last line with something to read of what it said: on standard error, else on standard output. "" without.
- * Returns `line`. */
+/* The last line with something to read of what it said, and no JSON object: on standard error, else on standard output.
+ * "" without. Returns `line`. */
 char *peer_program_last_line(const struct peer_program *program, char *line, size_t room);
 
 #endif

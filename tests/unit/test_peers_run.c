@@ -239,6 +239,10 @@ static void the_last_line_tells_why(void **state)
     script(&scene.commands.client, "kill -SEGV $$");
     expect(&scene, run(&scene), -ECHILD, "ended by signal 11");
     peer_outcome_fini(&scene.outcome);
+    set_scene(&scene, LONG_MS);
+    script(&scene.commands.client, "echo 'said here'; echo '{\"rank\": 1}'; exit 5");
+    expect(&scene, run(&scene), -ECHILD, "status 5: said here");
+    peer_outcome_fini(&scene.outcome);
 }
 
 /* What its children do, also those that left its process group, ends with it. */
