@@ -166,7 +166,7 @@ static int exit_status_of(const struct measurement *measurement)
     for (size_t i = 0; i < measurement->found.count; i++)
         any |= measurement->found.samples[i].rounds > 0;
     if (bench_interrupt_signal() || measurement->found.failures || coll_found_wrong(&measurement->found))
-        return BENCH_FAILED;
+        return coll_failed(&measurement->end);
     return any || measurement->silent ? BENCH_PASSED : BENCH_UNAVAILABLE;
 }
 

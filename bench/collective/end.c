@@ -20,6 +20,11 @@ void coll_end_keep(struct coll_end *end, const struct wf_status *status)
     end->error_code = status->code;
 }
 
+int coll_failed(const struct coll_end *end)
+{
+    return end->error_code == -EINVAL ? BENCH_USAGE : BENCH_FAILED;
+}
+
 void coll_end_note_signal(struct coll_end *end)
 {
     if (!bench_interrupt_signal())

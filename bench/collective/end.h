@@ -21,6 +21,9 @@ struct coll_end {
 /* The first failure is kept. */
 void coll_end_keep(struct coll_end *end, const struct wf_status *status);
 
+/* The exit status of a run of which something has failed. */
+int coll_failed(const struct coll_end *end);
+
 /* Where a signal has come, that is the reason. */
 void coll_end_note_signal(struct coll_end *end);
 

@@ -17,6 +17,7 @@
 #define SILENT_OPERATIONS 5 /* a line comes after warm-up, two iterations at least, and one that is verified */
 #define GRACE_MS 20000      /* for the other ranks to end by themselves after one has failed: they name it */
 #define BRIEF_MS 2000       /* the same where an MPI has failed: it ends them */
+#define EXIT_USAGE 2
 #define EXIT_UNAVAILABLE 77
 
 /* Owner: coll_run(). */
@@ -199,22 +200,23 @@ static void keep_words(const struct crowd *crowd, struct coll_outcome *outcome)
     }
 }
 
-static bool was_unavailable(const struct peer_program *program)
+static bool has_status(const struct peer_program *program, int status)
 {
-    return program->told && WIFEXITED(program->how.wait_status) &&
-           WEXITSTATUS(program->how.wait_status) == EXIT_UNAVAILABLE;
+    return program->told && WIFEXITED(program->how.wait_status) && WEXITSTATUS(program->how.wait_status) == status;
 }
 
-static int judge(const struct coll_run *run, struct crowd *crowd, struct coll_outcome *outcome,
-                 struct wf_status *status)
+static int judge(const struct coll_plan *plan, const struct coll_run *run, struct crowd *crowd,
+                 struct coll_outcome *outcome, struct wf_status *status)
 {
     if (crowd->failed == COLL_RANKS_MAX)
         return 0;
     keep_words(crowd, outcome);
     const struct peer_program *program = &crowd->programs[crowd->failed];
     peer_program_verdict(program, status);
-    if (was_unavailable(program))
+    if (has_status(program, EXIT_UNAVAILABLE))
         status->code = -EOPNOTSUPP;
+    if (plan->found && has_status(program, EXIT_USAGE)) /* only the rank knows whether a launcher has started it */
+        status->code = -EINVAL;
     if (crowd->count > 1)
         wf_fail_prefix(status, "%s: rank %u", run->backend->name, crowd->failed);
     else
@@ -265,7 +267,7 @@ int coll_run(const struct coll_plan *plan, const struct coll_run *run, struct co
         result = attend(plan, run, crowd, outcome, status);
     end_all(crowd);
     if (result == 0)
-        result = judge(run, crowd, outcome, status);
+        result = judge(plan, run, crowd, outcome, status);
     if (keep_text(crowd, outcome, status) != 0)
         result = -ENOMEM;
     for (uint32_t i = 0; i < crowd->count; i++)

@@ -19,7 +19,8 @@ struct coll_outcome {
 #define COLL_END_S 10 /* for a backend to end by itself once all is measured */
 
 /* -ECHILD: a rank has failed, -ETIMEDOUT nothing was heard for long, or not all in plan->limit_s, -EINTR, -EOPNOTSUPP:
- * it says that something is not available here. `outcome` can be given to fini() whatever the result. */
+ * it says that something is not available here, -EINVAL: no launcher has started it, or other wrong usage. `outcome`
+ * can be given to fini() whatever the result. */
 int coll_run(const struct coll_plan *plan, const struct coll_run *run, struct coll_outcome *outcome,
              struct wf_status *status);
 void coll_outcome_fini(struct coll_outcome *outcome);

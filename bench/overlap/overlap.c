@@ -131,7 +131,7 @@ static void run_all(struct measurement *measurement)
 static int exit_status_of(const struct measurement *measurement)
 {
     if (bench_interrupt_signal() || measurement->found.failures || measurement->found.wrong)
-        return BENCH_FAILED;
+        return coll_failed(&measurement->end);
     return json_array_size(measurement->found.cases) || measurement->silent ? BENCH_PASSED : BENCH_UNAVAILABLE;
 }
 

@@ -112,7 +112,7 @@ static int perform(void *context, struct wf_status *status)
 static int exit_status_of(const struct setup *setup)
 {
     if (bench_interrupt_signal() || setup->found.failures)
-        return BENCH_FAILED;
+        return coll_failed(&setup->end);
     /* of ranks that a launcher has started the first one speaks */
     return json_array_size(setup->found.samples) || setup->plan.found ? BENCH_PASSED : BENCH_UNAVAILABLE;
 }

@@ -119,8 +119,9 @@ static int exit_status_of(const struct straggler *straggler)
     struct straggler_sums sums;
 
     straggler_sum(&straggler->found, -1, &sums);
-    return straggler->ended.code || straggler->found.deadline || sums.found < sums.delayed ? BENCH_FAILED
-                                                                                           : BENCH_PASSED;
+    return straggler->ended.code || straggler->found.deadline || sums.found < sums.delayed
+               ? coll_failed(&straggler->end)
+               : BENCH_PASSED;
 }
 
 static int finish(struct straggler *straggler)
@@ -139,7 +140,7 @@ static int finish(struct straggler *straggler)
     if (straggler->ended.code)
         fprintf(stderr, "weft: %s\n", straggler->outcome.said[0] ? straggler->outcome.said : straggler->ended.text);
     if (!straggler->found.facts) /* a rank that a launcher has started, and not the first one; or none has spoken */
-        return straggler->ended.code || !straggler->plan.found ? BENCH_FAILED : BENCH_PASSED;
+        return straggler->ended.code || !straggler->plan.found ? coll_failed(&straggler->end) : BENCH_PASSED;
     if (out)
         straggler_show(out, &run);
     if (straggler_write(&run, &status) != 0) {

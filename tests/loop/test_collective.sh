@@ -189,6 +189,9 @@ usage "is not for 'weft collective'" --pattern mesh
 usage "are both same: give one of them another file" --json same --csv same
 usage "only one of --json, --csv" --json - --csv -
 
+weft collective --processes found
+pass_if "found, and no launcher: status $status: $(cat err)" [ "$status" -eq 2 ]
+
 # ---- what cannot be written is found out before anything is measured
 touch file
 for option in --json=no/such/x.json --csv=no/such/x.csv --out=file --profile=file; do
