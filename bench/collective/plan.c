@@ -159,8 +159,9 @@ static int ask_set_up(struct rank_asked *asked, const struct bench_options *opti
     if (result == 0 && asked->size_count > 1)
         result = wf_fail(status, -EINVAL, "--size: weft setup-cost takes one");
     if (result == 0 && (asked->sizes[0] == 0 || asked->sizes[0] % sizeof(float)))
-        result = wf_fail(status, -EINVAL, "--size %llu: the elements are float32: use a multiple of 4 bytes",
-                         (unsigned long long)asked->sizes[0]);
+        result =
+            wf_fail(status, -EINVAL, "--size %llu: the elements are float32: use a multiple of 4 bytes, at least 4",
+                    (unsigned long long)asked->sizes[0]);
     asked->renew = (uint64_t)wf_config_number(options->config, WF_SET_ITERS);
     return result == 0 && asked->renew == 0 ? wf_fail(status, -EINVAL, "--iters: a number from 1 up") : result;
 }

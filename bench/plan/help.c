@@ -78,6 +78,16 @@ static const struct own_default {
     {BENCH_SETUP_COST, WF_SET_ITERS, "20"},
 };
 
+/* What a setting means to a command where that is not what the setting says. */
+static const struct {
+    enum bench_command command;
+    enum wf_setting_id id;
+    const char *value, *text;
+} own_texts[] = {
+    {BENCH_OVERLAP, WF_SET_ITERS, "N|auto", "Iterations of each case; auto (or 0) takes 5."},
+    {BENCH_SETUP_COST, WF_SET_ITERS, "N", "How often each kind of set-up is made, from 1 up."},
+};
+
 /* --- which options there are --- */
 
 static void put_default(struct bench_shown *row, enum bench_command command, enum wf_setting_id id)
@@ -102,6 +112,11 @@ static void show_setting(struct bench_shown *row, enum bench_command command, en
     bench_option_name(setting, row->name, sizeof row->name);
     if (value)
         snprintf(row->value, sizeof row->value, "%s%s", value, setting->list ? "[,...]" : "");
+    for (size_t i = 0; i < sizeof own_texts / sizeof own_texts[0]; i++)
+        if (own_texts[i].command == command && own_texts[i].id == id) {
+            bench_copy_text(row->value, sizeof row->value, own_texts[i].value);
+            row->text = own_texts[i].text;
+        }
     put_default(row, command, id);
 }
 

@@ -79,10 +79,12 @@ static void put_end(FILE *out, const struct straggler_run *run)
     for (size_t rank = 0; rank < rank_count(run); rank++)
         put_rank(out, run, (int)rank);
     if (sums.delayed)
-        fprintf(out,
-                "# Delayed on purpose: %" PRIu64 ", named %" PRIu64 ", within 10 %% of the delay %" PRIu64
-                " (off by %.1f %%, %.1f %% at most)\n",
-                sums.delayed, sums.found, sums.near, 100 * sums.off, 100 * sums.off_most);
+        fprintf(out, "# Delayed on purpose: %" PRIu64 ", named %" PRIu64 ", within 10 %% of the delay %" PRIu64,
+                sums.delayed, sums.found, sums.near);
+    if (sums.found)
+        fprintf(out, " (off by %.1f %%, %.1f %% at most)", 100 * sums.off, 100 * sums.off_most);
+    if (sums.delayed)
+        fputc('\n', out);
     fprintf(out, "# Named without having been delayed: %" PRIu64 "\n", sums.named);
     if (end)
         fprintf(out, "# A barrier took %.3f ms where nobody was late: what the network adds to a figure at most\n",
@@ -97,7 +99,9 @@ void straggler_show(FILE *out, const struct straggler_run *run)
     const struct straggler_asked *asked = run->asked;
 
     fprintf(out, "# weft straggler: %zu ranks, %" PRIu64 " barriers", rank_count(run), asked->barriers);
-    if (asked->delay_ms && asked->delayed_rank == STRAGGLER_ANY)
+    if (asked->delay_ms && asked->every > asked->barriers)
+        fprintf(out, ", nobody delayed: --every %" PRIu64 " is more than there are", asked->every);
+    else if (asked->delay_ms && asked->delayed_rank == STRAGGLER_ANY)
         fprintf(out, ", any rank delayed by %" PRIu64 " ms before one in %" PRIu64 " (seed %" PRIu64 ")",
                 asked->delay_ms, asked->every, asked->seed);
     else if (asked->delay_ms)
@@ -105,6 +109,8 @@ void straggler_show(FILE *out, const struct straggler_run *run)
                 asked->every);
     fprintf(out, "\n# late: by %" PRIu64 " ms or %d times what a barrier takes, beside a third of the others\n",
             asked->threshold_ms, STRAGGLER_FACTOR);
+    if (asked->delay_ms && asked->delay_ms < asked->threshold_ms)
+        fprintf(out, "# A delay of %" PRIu64 " ms is below --threshold-ms: no rank is named for it\n", asked->delay_ms);
     put_events(out, run);
     put_end(out, run);
 }

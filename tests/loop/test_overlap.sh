@@ -93,6 +93,8 @@ wrong() { # TEXT OPTION...
     pass_if "$*: status $status" [ "$status" -eq 2 ]
     pass_if "$*: $(cat err)" grep -qF -- "$text" err
 }
+weft overlap --help
+pass_if "what auto is: $(grep -A1 -e --iters out)" grep -q 'auto (or 0) takes 5' <(flat out)
 wrong "--layers '0': must be a number from 1 to 4096" --layers 0
 wrong "--bucket-mb names 5 twice" --bucket-mb 5,5
 wrong "--style 'tree' is none of all_reduce, server" --style tree

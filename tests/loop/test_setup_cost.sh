@@ -87,7 +87,11 @@ usage() { # WORDS OPTION...
     pass_if "weft setup-cost $*: something on standard output" [ ! -s out ]
 }
 usage "takes one" --size 1K,2K
+usage "a number from 1 up" --iters auto
+weft setup-cost --help
+pass_if "the help promises no auto: $(grep -A1 -e --iters out)" grep -q -- '--iters N ' out
 usage "multiple of 4 bytes" --size 1001
+usage "at least 4" --size 0
 usage "iters" -n 0
 usage "from 2 to 64, or found" --processes 1
 usage "is none of weft, nccl" --backend mvapich

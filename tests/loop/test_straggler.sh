@@ -39,6 +39,16 @@ weft straggler --delay-ms 0 --barriers 50 --threshold-ms 3000 --json none.json
 pass_if "nobody: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "no event: $(jq -c .events none.json)" json none.json '.events == [] and .summary.delayed == 0'
 
+# ---- nobody can be named, or is delayed
+weft straggler --processes 2 --barriers 4 --every 2 --delay-ms 1 --threshold-ms 5000
+pass_if "below the threshold: status $status" [ "$status" -eq 1 ]
+pass_if "says so: $(cat out)" grep -q '^# A delay of 1 ms is below --threshold-ms: no rank is named for it$' out
+pass_if "and not by how much: $(cat out)" grep -q '^# Delayed on purpose: 2, named 0, within 10 % of the delay 0$' out
+weft straggler --processes 2 --barriers 4 --every 5
+pass_if "too few barriers: $(cat out)" grep -q ', 4 barriers, nobody delayed: --every 5 is more than there are$' out
+weft straggler --processes found
+pass_if "found, and no launcher: status $status: $(cat err)" [ "$status" -eq 2 ]
+
 # ---- the report knows it
 weft report first.json --html page.html --plots plots
 pass_if "a report: status $status: $(cat err)" [ "$status" -eq 0 ]
