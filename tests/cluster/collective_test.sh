@@ -36,6 +36,6 @@ expect_text '# weft, as installed, 3 ranks' 'ranks of torchrun'
 
 # Nothing that the ranks have started is left; who they are is not known without a meeting.
 run env WEFT_LOG=error RANK=0 WORLD_SIZE=2 "$weft" collective --processes found --rails 127.0.0.1
-expect_status 1 'ranks that cannot meet'
+expect_status 2 'ranks that cannot meet'
 expect_text 'MASTER_ADDR' 'ranks that cannot meet'
 finish
