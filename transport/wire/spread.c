@@ -104,6 +104,7 @@ struct work {
     double most;          /* the most that can be taken now */
     double all;           /* all the bytes that are left, under way or not */
     uint64_t outstanding; /* of all lanes */
+    bool many;            /* lanes: they are compared with some others only */
 };
 
 static struct work survey(const struct wf_lane_total *total, uint64_t waiting, uint64_t chunk)
@@ -113,7 +114,8 @@ static struct work survey(const struct wf_lane_total *total, uint64_t waiting, u
         work.rates = (double)total->rates / 1e9;
         work.left_ns = (double)(waiting + total->bytes) / work.rates;
     }
-    if (total->lanes > WF_RIVALS)
+    work.many = total->lanes > WF_RIVALS;
+    if (work.many)
         work.piece = larger(PIECE_NS * work.rates, WF_SPREAD_PROBE_BYTES);
     work.most = smaller((double)waiting, work.chunk);
     work.all = (double)(waiting + total->outstanding);
@@ -201,7 +203,8 @@ static double trial(const struct wf_lane *lane, const struct work *work)
     return known ? WF_SPREAD_LEAST_BYTES : WF_SPREAD_PROBE_BYTES;
 }
 
-/* Lanes that are to be tried. */
+/* Lanes that are to be tried before the others go on. Where there are many, only those that never were: some are idle
+ * for long then because others are enough. */
 struct trials {
     double bytes; /* for all of them */
     int count, one;
@@ -213,7 +216,7 @@ static struct trials find_trials(const struct wf_lane *lane, const struct wf_lan
     struct trials trials = {.one = -1};
     for (int i = 0; i < count; i++) {
         double bytes = rivals[i] != lane ? trial(rivals[i], work) : 0;
-        if (bytes <= 0)
+        if (bytes <= 0 || (work->many && rivals[i]->rate > 0))
             continue;
         trials.bytes += bytes;
         trials.count++;
