@@ -64,23 +64,24 @@ done
 pass_if "nccl is n/a: $(cat out)" grep -q '^# n/a: nccl among 2 ranks: it works on GPU memory: add --memory cuda' out
 pass_if "all compute the same" json others.json '[.cases[].batch] | unique | length == 1'
 
+# Three ranks, and a signal to the last one when it is at work.
+signalled() { # SIGNAL MEETING OPTION...
+    "$WEFT" overlap $small -n 1000000 --processes 3 --quiet --meeting "$work/$2" "${@:3}" >out 2>err </dev/null &
+    local weft=$!
+    kill -"$1" "$(rank_at_work "2/3/$work/$2")"
+    wait "$weft"
+    status=$?
+}
+
 # ---- a rank that dies is named, and the status is 1
-"$WEFT" overlap $small -n 1000000 --processes 3 --json dead.json --quiet --meeting "$work/meeting" >out 2>err </dev/null &
-weft=$!
-kill -KILL "$(rank_at_work "2/3/$work/meeting")"
-wait "$weft"
-status=$?
+signalled KILL meeting --json dead.json
 pass_if "a rank is killed: status $status" [ "$status" -eq 1 ]
 pass_if "it is named: $(cat err)" grep -q 'rank 2' err
 pass_if "in the file, too: $(jq -c .error dead.json)" json dead.json '.exit_status == 1 and (.error | test("rank 2"))'
 nothing_left || fail "something is left of a rank that died"
 
 # ---- and so is one that stands still, also where the others find that out later than silence is taken for too long
-"$WEFT" overlap $small -n 1000000 --processes 3 --quiet --timeout 1 --meeting "$work/still" >out 2>err </dev/null &
-weft=$!
-kill -STOP "$(rank_at_work "2/3/$work/still")"
-wait "$weft"
-status=$?
+signalled STOP still --timeout 1
 pass_if "a rank stands still: status $status" [ "$status" -eq 1 ]
 pass_if "it is named: $(cat err)" grep -Eq 'rank [01]: .*rank 2 \(.*(is lost|did not)' err
 nothing_left || fail "something is left of a rank that stood still"

@@ -192,8 +192,7 @@ static int find_faster(const struct wf_lane *lane, const struct wf_lane *const *
     return -1;
 }
 
-/* What it is tried with, if it is to be tried: it has nothing under way, and its rate is unknown or may have changed.
- */
+/* Bytes of its trial: it has nothing under way, and its rate is unknown or may have changed. 0: none is due. */
 static double trial(const struct wf_lane *lane, const struct work *work)
 {
     bool known = lane->rate > 0;

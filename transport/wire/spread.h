@@ -14,6 +14,7 @@
  * Rates come from acknowledged bytes. A channel of unknown rate gets one small chunk. A channel that has been idle for
  * long gets one, too: the rail may have recovered. A wrong guess costs no more than this chunk. Channels that have
  * begun leave it to them, and take no more before it is taken: else one channel takes all, and nothing is ever learnt.
+ * With more than WF_RIVALS channels that is so for unknown rates alone.
  *
  * A share is 0 only while bytes are under way (their acknowledgement starts the next question) or while a better
  * channel is ready to take the work. So no work ever waits for time to pass.
