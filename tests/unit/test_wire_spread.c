@@ -126,6 +126,26 @@ static void a_stale_lane_is_tried(void **state)
     assert_in_range(share_of(lanes, 2, 0, MIB, CHUNK), CHUNK, CHUNK);
 }
 
+/* Of many lanes some are always idle for long. Only one that was never tried comes before more for another. */
+static void of_many_the_unknown_are_tried_first(void **state)
+{
+    struct wf_lane lanes[WF_RIVALS + 1];
+    struct wf_lane_total total = {0};
+    (void)state;
+    for (int i = 0; i <= WF_RIVALS; i++)
+        lanes[i] = lane(1, 20000);
+    lanes[1] = lane(0.001, 0);
+    lanes[1].stale = true;
+    lanes[2] = lane(0, 0);
+    for (int unknown = 0; unknown < 2; unknown++) {
+        lanes[2].outstanding = unknown ? 0 : 1;
+        total = (struct wf_lane_total){0};
+        for (int i = 0; i <= WF_RIVALS; i++)
+            wf_lane_total_add(&total, &lanes[i]);
+        assert_true((share_with(&total, lanes, WF_RIVALS, 0, MIB, CHUNK) == 0) == unknown);
+    }
+}
+
 static uint64_t seed = 1;
 static uint64_t draw(uint64_t limit)
 {
@@ -548,6 +568,7 @@ int main(void)
         cmocka_unit_test(shares),
         cmocka_unit_test(little_work_is_shared_exactly),
         cmocka_unit_test(a_stale_lane_is_tried),
+        cmocka_unit_test(of_many_the_unknown_are_tried_first),
         cmocka_unit_test(nothing_stalls),
         cmocka_unit_test(a_total_follows),
         cmocka_unit_test(rates),
