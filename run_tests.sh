@@ -26,7 +26,7 @@ setup.sh may have to install first is not counted.
                            asan      address and undefined behaviour sanitizers, in build-asan/
                            tsan      thread sanitizer, in build-tsan/
                            clang     compiles with clang, in build-clang/ (counts as one test), and fuzzes: what is fuzzed, with
-                             --ci and --full everything
+                             --ci all of the program, with --full everything
                            no_uring  without io_uring and libmnl, in build-no_uring/, some tests; only with this option or --ci
   --ci             as .ci/run does: also the tests of tier ci, a test of each other area, and variant no_uring; 20 minutes
 
@@ -45,16 +45,20 @@ wrong_usage() {
     exit 2
 }
 
-# build FOLDER OPTION...: quiet unless it fails. All targets, or those of the array `targets`.
+# build FOLDER OPTION...: quiet unless it fails. All targets, or those of the array `targets`. Warnings are errors in a new
+# folder; one in which run_p2p_fullmesh.sh has built without stays so, or all of it would be compiled a second time.
 build() {
     local folder=$root/$1 status
-    local -a generator=()
+    local -a new=()
     shift
     mkdir -p -- "$folder" || return 1
-    [[ -e $folder/CMakeCache.txt ]] || ! command -v ninja >/dev/null || generator=(-G Ninja)
+    if [[ ! -e $folder/CMakeCache.txt ]]; then
+        new=(-DWEFT_WERROR=ON)
+        ! command -v ninja >/dev/null || new+=(-G Ninja)
+    fi
     (
         command -v flock >/dev/null && flock 9
-        cmake "${generator[@]}" -S "$root" -B "$folder" -DWEFT_TESTS=ON -DWEFT_WERROR=ON "$@" &&
+        cmake "${new[@]}" -S "$root" -B "$folder" -DWEFT_TESTS=ON "$@" &&
             cmake --build "$folder" --parallel "$(nproc)" ${targets[@]:+--target "${targets[@]}"}
     ) 9>"$folder/.lock" >"$folder/build.log" 2>&1 </dev/null
     status=$?
@@ -160,7 +164,8 @@ variant() {
         build_and_run tsan build-tsan notsan -DWEFT_SANITIZE=thread -DWEFT_NVCC=OFF
         ;;
     clang)
-        [[ $labels != '^quick$' ]] || targets=(fuzz)
+        ((full)) || targets=(fuzz)
+        ((ci == 0)) || targets+=(weft_bin)
         compile_and_fuzz
         ;;
     no_uring)
