@@ -305,17 +305,31 @@ static void part_from_all(struct wf_coll_hub *hub, int64_t until_ns)
     }
 }
 
+static bool close_endpoint(struct weft_endpoint **endpoint)
+{
+    bool closed = weft_endpoint_destroy(*endpoint) == 0;
+    if (closed)
+        *endpoint = NULL;
+    return closed;
+}
+
+static bool close_parts(struct wf_coll_hub *hub)
+{
+    bool closed = close_endpoint(&hub->work);
+    closed = close_endpoint(&hub->data) && closed;
+    closed = close_endpoint(&hub->control) && closed; /* ends the receive */
+    if (!hub->queue)
+        return closed;
+    wf_coll_drive(hub); /* takes the end of the receive */
+    return closed && weft_queue_destroy(hub->queue) == 0;
+}
+
+/* An endpoint is in use until the session with a member that does not answer is cut, and that has our patience, too.
+ * One left over would be in the way of the context's next group. */
 static void close_all(struct wf_coll_hub *hub, int64_t until_ns)
 {
-    weft_endpoint_destroy(hub->work);
-    weft_endpoint_destroy(hub->data);
-    weft_endpoint_destroy(hub->control); /* ends the receive */
-    if (hub->queue)
-        wf_coll_drive(hub); /* takes the end of the receive */
-    while (hub->queue && weft_queue_destroy(hub->queue) == -EBUSY && wf_coll_now_ns() < until_ns) {
+    while (!close_parts(hub) && wf_coll_now_ns() < until_ns)
         wf_coll_sleep(hub, wf_coll_now_ns() + 10000000);
-        wf_coll_drive(hub);
-    }
 }
 
 /* What is left is memory: where groups of a split are not destroyed yet, the last of them frees it. */

@@ -66,6 +66,42 @@ static void stopped(void)
     }
 }
 
+static int join_and_wait(int in, int out, void *arg)
+{
+    struct group_world *world = arg;
+    struct weft_group_options options = {.size = 2, .rank = 1, .rendezvous = world->rendezvous};
+    struct weft_error err = {0};
+    struct weft_group *group;
+    struct weft_context *context = loop_context(SETTINGS, 1);
+    LOOP_CALL(weft_group_create(context, &options, GROUP_MS, &group, &err), &err);
+    loop_tell(out, 1);
+    loop_hear(in);
+    return 0;
+}
+
+/* It does not answer the goodbye either: nothing of its group is left in the context. */
+static void another_group_after_one_stopped(void)
+{
+    struct group_world world;
+    struct weft_error err = {0};
+    struct weft_group *group;
+    group_world_create(&world, 2, NULL);
+    struct loop_child *child = &world.process[1].child;
+    loop_child_start(child, join_and_wait, &world);
+    struct weft_context *context = loop_context(SETTINGS, 1);
+    struct weft_group_options options = {.size = 2, .rendezvous = world.rendezvous};
+    LOOP_CALL(weft_group_create(context, &options, GROUP_MS, &group, &err), &err);
+    loop_hear(child->in);
+    loop_child_stop(child);
+    weft_group_destroy(group);
+    options = (struct weft_group_options){.size = 1};
+    LOOP_CALL(weft_group_create(context, &options, GROUP_MS, &group, &err), &err);
+    weft_group_destroy(group);
+    loop_child_kill(child);
+    loop_context_end(context);
+    group_world_destroy(&world);
+}
+
 static void leaves(void)
 {
     static const uint32_t victims[] = {0, 1, 5};
@@ -123,6 +159,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         LOOP_CASE(killed, 60),
         LOOP_CASE(stopped, 60),
+        LOOP_CASE(another_group_after_one_stopped, 20),
         LOOP_CASE(leaves, 40),
         LOOP_CASE(killed_while_others_come, 40),
     };
