@@ -55,11 +55,26 @@ static void all_pairs(void)
         }
 }
 
+/* After its making a member has the sessions of the tree, and soon no other. */
+static int settle(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    uint32_t tree =
+        (process->rank > 0) + (2 * process->rank + 1 < process->size) + (2 * process->rank + 2 < process->size);
+    struct weft_completion completion;
+    int64_t limit_ms = loop_now_ms() + GROUP_MS;
+    while (weft_group_sessions(group) != tree) {
+        LOOP_CHECK(loop_now_ms() < limit_ms, "rank %u keeps %u sessions, and the tree has %u", process->rank,
+                   weft_group_sessions(group), tree);
+        weft_group_wait(group, 20, &completion, 1);
+    }
+    return group_pass(process, group, GROUP_MS, err);
+}
+
 /* A tournament: one partner in each round, and never more than two sessions beside those of the tree. */
 static int in_turns(struct group_process *process, struct weft_group *group, struct weft_error *err)
 {
     uint32_t most = 0;
-    int result = 0;
+    int result = settle(process, group, err); /* rank 0 has had a session with each */
     for (uint32_t i = 1; i < process->size && result == 0; i++) {
         struct weft_connection *connection;
         uint32_t with = process->rank ^ i;
@@ -121,21 +136,6 @@ static void the_limit(void)
     group_join_all(&world);
     group_check_all(&world, -1, 0, NULL);
     group_world_destroy(&world);
-}
-
-/* After its making a member has the sessions of the tree, and soon no other. */
-static int settle(struct group_process *process, struct weft_group *group, struct weft_error *err)
-{
-    uint32_t tree =
-        (process->rank > 0) + (2 * process->rank + 1 < process->size) + (2 * process->rank + 2 < process->size);
-    struct weft_completion completion;
-    int64_t limit_ms = loop_now_ms() + GROUP_MS;
-    while (weft_group_sessions(group) != tree) {
-        LOOP_CHECK(loop_now_ms() < limit_ms, "rank %u keeps %u sessions, and the tree has %u", process->rank,
-                   weft_group_sessions(group), tree);
-        weft_group_wait(group, 20, &completion, 1);
-    }
-    return group_pass(process, group, GROUP_MS, err);
 }
 
 static void only_the_tree(void)
