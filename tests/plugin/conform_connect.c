@@ -19,7 +19,7 @@ static void basic(void)
     flows_everywhere(&few);
     links_close();
     if (!getenv("WEFT_FAULT"))
-        CHECK(!log_lines(NCCL_LOG_WARN), "%d warnings in a run without faults", log_lines(NCCL_LOG_WARN));
+        CHECK(!log_first(NCCL_LOG_WARN), "a run without faults warns: %s", log_first(NCCL_LOG_WARN));
     ranks_end();
 }
 

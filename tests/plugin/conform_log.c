@@ -48,6 +48,16 @@ int log_lines(enum nccl_log_level level)
     return count;
 }
 
+const char *log_first(enum nccl_log_level level)
+{
+    const char *found = NULL;
+    pthread_mutex_lock(&lines.mutex);
+    for (int i = 0; i < lines.count && !found; i++)
+        found = lines.level[i] == level ? lines.text[i] : NULL;
+    pthread_mutex_unlock(&lines.mutex);
+    return found;
+}
+
 static bool names_an_address(const char *text)
 {
     char host[256] = "";
