@@ -28,7 +28,7 @@ setup.sh may have to install first is not counted.
                            clang     compiles with clang, in build-clang/ (counts as one test), and fuzzes: what is fuzzed, with
                              --ci all of the program, with --full everything
                            no_uring  without io_uring and libmnl, in build-no_uring/, some tests; only with this option or --ci
-  --ci             as .ci/run does: also the tests of tier ci, a test of each other area, and variant no_uring; 20 minutes
+  --ci             as .ci/run does: also the tests of tier ci, a test of each other area, and variant no_uring; 20 to 30 minutes
 
   WEFT_SETUP=auto|print|off  may missing packages be installed: see setup.sh --help
 
