@@ -723,6 +723,7 @@ static void test_unknown_variables(void **state)
         {"WEFT_CHUNKS=", "weft[warn] unknown variable WEFT_CHUNKS: did you mean WEFT_CHUNK?\n"},
         {"WEFT_CHUNK=4K", ""},
         {"WEFT_SETUP=off", ""},
+        {"WEFT_WERROR=ON", ""},
         {"WEFT_GPUS=all", ""},
         {"WEFT_BUILD=build", ""},
         {"WEFT_CONFIG=", ""},

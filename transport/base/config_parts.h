@@ -7,7 +7,7 @@
 #include "base/config.h"
 
 #define WF_NAME_ROOM 40   /* bytes of a setting's name; no name is near to a longer text */
-#define WF_SCRIPT_NAMES 5 /* names that scripts read: WEFT_CONFIG, WEFT_SETUP, ...; they stand after the settings' */
+#define WF_SCRIPT_NAMES 6 /* names that scripts read: WEFT_CONFIG, WEFT_SETUP, ...; they stand after the settings' */
 
 /* The name of setting `index`; from WF_SETTING_COUNT on, the name of a script's variable. */
 const char *wf_config_name(size_t index);

@@ -389,7 +389,7 @@ static const struct wf_alias aliases[] = {
 };
 
 /* Names that scripts read: WEFT_CONFIG, WEFT_SETUP, …. They are no settings, and no typing errors either. */
-static const char *const script_names[] = {"config", "setup", "build", "test_program", "test_root"};
+static const char *const script_names[] = {"config", "setup", "build", "test_program", "test_root", "werror"};
 
 _Static_assert(sizeof(script_names) / sizeof(script_names[0]) == WF_SCRIPT_NAMES, "config_parts.h counts them");
 
