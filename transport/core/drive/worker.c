@@ -56,7 +56,7 @@ int wf_worker_create(struct wf_crew *crew, int index, struct wf_worker **out, st
         wf_worker_destroy(worker);
         return result;
     }
-    if (world->shared && ops->descriptor)
+    if (worker->shared && ops->descriptor)
         worker->nudge = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (worker->nudge >= 0)
         worker->descriptor = ops->descriptor(worker->engine);

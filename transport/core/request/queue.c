@@ -41,17 +41,9 @@ static void free_queue(struct weft_queue *queue)
 
 /* --- the descriptor --- */
 
-/* What drives while nobody sleeps on a descriptor. */
 static struct wf_worker *callers_own(const struct wf_waiting *waiting)
 {
     return waiting->world->manual ? NULL : wf_crew_callers_own(waiting->crew);
-}
-
-/* The same, if no other thread ends requests: only then may whoever sleeps on a descriptor drive. */
-static struct wf_worker *shared_worker(const struct wf_waiting *waiting)
-{
-    bool shared = waiting->world->shared && !waiting->world->manual;
-    return shared ? waiting->crew->workers[0] : NULL;
 }
 
 static bool change(int set, int how, int fd)
@@ -67,7 +59,7 @@ static void lend(struct weft_queue *queue, bool lent)
     struct wf_waiting *waiting = queue->waiting;
     if (queue->lent == lent || queue->set < 0)
         return;
-    struct wf_worker *worker = shared_worker(waiting);
+    struct wf_worker *worker = callers_own(waiting);
     lent = change(queue->set, lent ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, worker->descriptor) && lent;
     atomic_store(&queue->lent, lent);
     pthread_mutex_lock(&waiting->lock);
@@ -95,7 +87,7 @@ static void lend_to_only_one(struct wf_waiting *waiting)
 /* A set that the engine's descriptor can be put into. */
 static void open_set(struct weft_queue *queue, int fd)
 {
-    struct wf_worker *worker = shared_worker(queue->waiting);
+    struct wf_worker *worker = callers_own(queue->waiting);
     if (!worker || worker->descriptor < 0)
         return;
     queue->set = epoll_create1(EPOLL_CLOEXEC);
@@ -183,7 +175,7 @@ static int take(struct weft_queue *queue, struct weft_completion *completions, i
 }
 
 /*
- * One round of a shared worker. `watched`: the user will sleep on the descriptor, so the worker's thread should have
+ * One round of the callers' own worker. `watched`: the user will sleep on the descriptor, so the worker's thread should have
  * the token: do not ask the thread for it, and do not count a caller's turn, which would keep the thread away.
  */
 static void make_progress(struct wf_worker *worker, bool watched)
@@ -225,7 +217,7 @@ static void make_lent_progress(struct weft_queue *queue, struct wf_worker *worke
  * will not do so soon. */
 static void settle_if_left_alone(struct weft_queue *queue, int count)
 {
-    struct wf_worker *worker = shared_worker(queue->waiting);
+    struct wf_worker *worker = callers_own(queue->waiting);
     if (count > 0 && worker && atomic_load(&queue->lent) && atomic_load(&worker->outside))
         wf_tray_settle(queue->ended);
 }

@@ -22,7 +22,7 @@ struct weft_queue {
     _Atomic uint32_t attached; /* requests that were not yet handed out */
     bool watched;              /* the user has the descriptor; world.lock, as the next two */
     int set;                   /* epoll: the tray's descriptor and, while `lent`, the engine's; -1: none */
-    _Atomic bool lent;         /* whoever sleeps on `set` drives the shared worker */
+    _Atomic bool lent;         /* whoever sleeps on `set` drives the callers' own worker */
 };
 
 /* --- with the session's lock held --- */

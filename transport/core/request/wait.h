@@ -29,7 +29,7 @@ struct wf_waiting {
     struct wf_list poked;          /* waiters that were told of an ended request and are still to be woken */
     bool bell_due;                 /* one of them sleeps in the engine of the shared worker */
     struct wf_list signals;        /* trays whose descriptor must be updated */
-    struct wf_tray *lent;          /* of the queue whose user drives the shared worker; NULL: none does */
+    struct wf_tray *lent;          /* of the queue whose user drives the callers' own worker; NULL: none does */
     _Atomic int waiter_count;
     struct wf_spin caller_spin; /* shared by callers that wait for workers */
     struct wf_list queues;      /* all queues; world.lock */
