@@ -550,20 +550,20 @@ static void test_copied_messages_pass_at_once(void **state)
     struct weft_connection *connection = scene_connect(scene, CONNECTION, 0);
     struct wf_outbound *copied = make(connection, WF_OUTBOUND_MESSAGE, SMALL);
     struct wf_frame frame = {0};
-    assert_false(wf_ready_pull_small(copied, &frame)); /* no number */
+    assert_false(wf_ready_pull_fresh(copied, &frame)); /* no number */
     raise_limit(connection, LIMIT);
     set_credit(scene, BLOCK - 1);
-    assert_false(wf_ready_pull_small(copied, &frame));
+    assert_false(wf_ready_pull_fresh(copied, &frame));
     set_credit(scene, BLOCK);
     struct wf_outbound *before = post_message(connection, SMALL);
-    assert_false(wf_ready_pull_small(copied, &frame));
+    assert_false(wf_ready_pull_fresh(copied, &frame));
     assert_int_equal(frame.type, 0);
     assert_int_equal(connection->next_number, 1);
     assert_int_equal(scene->desk.unsolicited_spent, 0);
     assert_int_equal(scene->desk.waiting[0], 0);
     wf_outbound_drop(before);
 
-    assert_true(wf_ready_pull_small(copied, &frame));
+    assert_true(wf_ready_pull_fresh(copied, &frame));
     assert_int_equal(frame.type, WF_DATA);
     assert_int_equal(frame.msg, 1);
     assert_int_equal(frame.length, SMALL);
@@ -571,6 +571,69 @@ static void test_copied_messages_pass_at_once(void **state)
     assert_int_equal(scene->desk.waiting[0], 0);
     assert_int_equal(copied->in_engine, 1);
     assert_ptr_equal(wf_outbound_find(connection, 1, false), copied);
+}
+
+#define BRIEF (128u * 1024)
+
+static void test_which_messages_are_brief(void **state)
+{
+    struct scene *scene = *state;
+    struct weft_connection *connection = scene_connect(scene, CONNECTION, LIMIT);
+    struct wf_outbound *small = make(connection, WF_OUTBOUND_MESSAGE, SMALL),
+                       *large = make(connection, WF_OUTBOUND_MESSAGE, LARGE),
+                       *larger = make(connection, WF_OUTBOUND_MESSAGE, BRIEF + 1),
+                       *write = make(connection, WF_OUTBOUND_WRITE, LARGE);
+    struct wf_world shared = scene->world;
+    struct wf_hello peer = {.limits = scene->terms.limits};
+    struct wf_terms terms;
+    shared.shared = true; /* one worker drives everything: express channels are no better than others */
+    wf_terms_init(&terms, &shared, true, &peer);
+    assert_int_equal(terms.brief, 0);
+    scene->terms.brief = 0;
+    assert_false(wf_ready_is_brief(large));
+    scene->terms.brief = BRIEF;
+    assert_true(wf_ready_is_brief(large));
+    assert_false(wf_ready_is_brief(small));
+    assert_false(wf_ready_is_brief(larger));
+    assert_false(wf_ready_is_brief(write));
+    large->confirms = true;
+    assert_false(wf_ready_is_brief(large));
+    large->confirms = false;
+    large->waits = true;
+    assert_false(wf_ready_is_brief(large));
+    large->waits = false;
+    scene->terms.first_burst = LARGE - 1; /* the peer would take it for the start of a burst */
+    assert_false(wf_ready_is_brief(large));
+    scene->terms.first_burst = SCENE_FIRST_BURST;
+}
+
+/* A brief message costs credit as a burst of its size does. */
+static void test_brief_messages_pass_at_once(void **state)
+{
+    struct scene *scene = *state;
+    struct weft_connection *connection = scene_connect(scene, CONNECTION, LIMIT);
+    scene->terms.brief = BRIEF;
+    uint64_t charge = wf_burst_charge(LARGE);
+    struct wf_outbound *brief = make(connection, WF_OUTBOUND_MESSAGE, LARGE);
+    struct wf_frame frame = {0};
+    set_credit(scene, 2 * charge - 1); /* as much must be left */
+    assert_false(wf_ready_pull_fresh(brief, &frame));
+    assert_int_equal(connection->next_number, 1);
+    assert_int_equal(scene->desk.unsolicited_spent, 0);
+
+    set_credit(scene, 3 * charge);
+    assert_true(wf_ready_pull_fresh(brief, &frame));
+    assert_int_equal(frame.type, WF_DATA);
+    assert_int_equal(frame.msg, 1);
+    assert_int_equal(frame.offset, 0);
+    assert_int_equal(frame.length, LARGE);
+    assert_int_equal(scene->desk.unsolicited_spent, charge);
+    assert_int_equal(scene->desk.waiting[0], 0);
+    assert_rings(connection, false, false);
+    struct wf_outbound *other = make(connection, WF_OUTBOUND_MESSAGE, LARGE);
+    assert_true(wf_ready_pull_fresh(other, &frame)); /* behind one that is not acknowledged */
+    assert_int_equal(frame.msg, 2);
+    assert_false(wf_ready_pull_fresh(make(connection, WF_OUTBOUND_MESSAGE, LARGE), &frame));
 }
 
 /* --- what is being sent --- */
@@ -667,6 +730,8 @@ int main(void)
         IN_SCENE(test_what_was_announced_is_taken_back),
         IN_SCENE(test_a_list_is_taken_back),
         IN_SCENE(test_copied_messages_pass_at_once),
+        IN_SCENE(test_which_messages_are_brief),
+        IN_SCENE(test_brief_messages_pass_at_once),
         IN_SCENE(test_the_line_of_what_is_sent),
         IN_SCENE(test_so_many_chunks_under_way),
         IN_SCENE(test_as_many_pieces_as_fit),

@@ -191,14 +191,14 @@ static void test_the_first_idle_half_is_the_same_each_time(void **state)
 {
     struct scene *scene = *state;
     for (int i = 0; i < 3; i++)
-        assert_ptr_equal(wf_lines_first_idle(&scene->lines, WF_CHANNEL_BULK), bulk_of(scene, 0));
+        assert_ptr_equal(wf_lines_first_idle(&scene->lines, WF_CHANNEL_BULK, UINT64_MAX), bulk_of(scene, 0));
     wf_channel_set_idle(bulk_of(scene, 0), false);
-    assert_ptr_equal(wf_lines_first_idle(&scene->lines, WF_CHANNEL_BULK), bulk_of(scene, 1));
+    assert_ptr_equal(wf_lines_first_idle(&scene->lines, WF_CHANNEL_BULK, UINT64_MAX), bulk_of(scene, 1));
     wf_channel_set_idle(bulk_of(scene, 0), true);
-    assert_ptr_equal(wf_lines_first_idle(&scene->lines, WF_CHANNEL_BULK), bulk_of(scene, 0));
+    assert_ptr_equal(wf_lines_first_idle(&scene->lines, WF_CHANNEL_BULK, UINT64_MAX), bulk_of(scene, 0));
     for (int i = 0; i < RAILS; i++)
         wf_channel_set_idle(bulk_of(scene, i), false);
-    assert_null(wf_lines_first_idle(&scene->lines, WF_CHANNEL_BULK));
+    assert_null(wf_lines_first_idle(&scene->lines, WF_CHANNEL_BULK, UINT64_MAX));
 }
 
 static void test_each_worker_is_chosen_once_for_an_offer(void **state)

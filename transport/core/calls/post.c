@@ -11,6 +11,7 @@
 #include "core/message/desk.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
+#include "core/message/ready.h"
 #include "core/message/turn_go.h"
 #include "core/request/book.h"
 #include "core/request/pieces.h"
@@ -115,8 +116,8 @@ static int post_outgoing(struct wf_posting *posting, enum wf_request_kind kind)
         wf_request_drop(request);
         return -ENOMEM;
     }
-    if (request->done_early)
-        posting->copied = outbound;
+    if (request->done_early || wf_ready_is_brief(outbound))
+        posting->fresh = outbound;
     else
         wf_outbound_queue(outbound);
     return 0;
@@ -205,23 +206,23 @@ static int post_message(int (*function)(struct wf_posting *posting), struct wf_p
         *out = posting->request;
     if (posting->pieces) /* the request has its own hold */
         wf_pieces_release(posting->pieces);
-    wf_message_posted(session, result, memory, posting->copied);
+    wf_message_posted(session, result, memory, posting->fresh);
     return result;
 }
 
 void wf_message_posted(struct wf_session *session, int result, const struct wf_message_memory *memory,
-                       struct wf_outbound *copied)
+                       struct wf_outbound *fresh)
 {
     struct wf_crew *crew = session->sessions->crew;
     if (result < 0 && memory->turn)
         wf_turn_drop(memory->turn, &session->shares);
-    if (copied && (!wf_list_empty(&copied->connection->pending) ||
-                   !wf_session_has_idle_express(session, copied->connection->traffic))) {
-        wf_outbound_queue(copied);
-        copied = NULL;
+    if (fresh && (!wf_list_empty(&fresh->connection->pending) ||
+                  !wf_session_has_idle_express(session, fresh->connection->traffic))) {
+        wf_outbound_queue(fresh);
+        fresh = NULL;
     }
-    if (copied || wf_session_has_work(session))
-        wf_session_unlock_and_push(session, copied);
+    if (fresh || wf_session_has_work(session))
+        wf_session_unlock_and_push(session, fresh);
     else
         wf_session_unlock(session);
     if (result < 0 && memory->registration)

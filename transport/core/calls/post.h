@@ -34,7 +34,7 @@ struct wf_posting {
     const struct weft_options *options;
     struct wf_message_memory memory;
     struct weft_request *request;
-    struct wf_outbound *copied; /* a small message that is in no queue yet, or NULL */
+    struct wf_outbound *fresh; /* a small or brief message that is in no queue yet, or NULL */
 };
 
 /* Post it; without the session's lock. `pieces`, if any, are the callee's, also after a failure. */
@@ -75,8 +75,8 @@ struct weft_request *wf_message_prepare(struct weft_connection *connection, enum
                                         const struct wf_message_memory *memory);
 
 /* Releases the lock, and sends or kicks if there is work; after a failure releases the registration and drops the turn.
- * `copied`: a small message that is in no queue, or NULL. */
+ * `fresh`: a small or brief message that is in no queue, or NULL. */
 void wf_message_posted(struct wf_session *session, int result, const struct wf_message_memory *memory,
-                       struct wf_outbound *copied);
+                       struct wf_outbound *fresh);
 
 #endif

@@ -168,9 +168,9 @@ void wf_lines_offer(struct wf_lines *lines, int group, uint64_t pairs, struct wf
         wf_kicks_one(lines->kicks, workers[i], self);
 }
 
-struct wf_channel *wf_lines_first_idle(const struct wf_lines *lines, int group)
+struct wf_channel *wf_lines_first_idle(const struct wf_lines *lines, int group, uint64_t pairs)
 {
-    uint64_t pairs = lines->offers[group];
+    pairs &= lines->offers[group];
     return pairs != 0 ? first_of(lines, group, __builtin_ctzll(pairs)) : NULL;
 }
 

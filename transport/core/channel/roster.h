@@ -80,9 +80,10 @@ int wf_lines_choose(struct wf_lines *lines, int group, uint64_t pairs, int worke
 /* Tells these. `self`: as for wf_worker_kick(). */
 void wf_lines_offer(struct wf_lines *lines, int group, uint64_t pairs, struct wf_worker *self);
 
-/* The first send half that would be offered work, the same one each time while it is idle: a caller that waits for each
- * message keeps one channel, its worker and the peer's cache warm, where turns would cool them all. NULL: none. */
-struct wf_channel *wf_lines_first_idle(const struct wf_lines *lines, int group);
+/* The first send half of these pairs of rails that would be offered work, the same one each time while it is idle: a
+ * caller that waits for each message keeps one channel, its worker and the peer's cache warm, where turns would cool
+ * them all. NULL: none. */
+struct wf_channel *wf_lines_first_idle(const struct wf_lines *lines, int group, uint64_t pairs);
 
 /* The next send half to offer work to, among the pairs of rails in `pairs`, and at other pairs each time; NULL: none.
  * It goes to the end of its pair's list. */

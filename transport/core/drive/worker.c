@@ -118,6 +118,11 @@ static int drive(struct wf_worker *worker, int64_t timeout_ns, bool lent)
     if (untold && (handled == 0 || worker->rounds_untold > ROUNDS_UNTOLD))
         tell(worker, lent);
     handled += wf_worker_serve_kicks(worker);
+    if (worker->answer_comes) {
+        worker->answer_comes = false;
+        handled += poll_once(worker, 0);
+        handled += wf_worker_serve_kicks(worker);
+    }
     if (handled == 0 && timeout_ns != 0) {
         if (chores->busy(chores->devices, worker) && (timeout_ns < 0 || timeout_ns > COPIES_NS))
             timeout_ns = COPIES_NS;

@@ -63,6 +63,7 @@ struct wf_worker {
     struct wf_list untold;  /* receive halves whose disposals no frame has carried yet; token holder, as the next two */
     struct wf_list awaited; /* the same, where senders may wait for them */
     uint32_t rounds_untold; /* rounds since both were empty */
+    bool answer_comes;      /* see wf_worker_expect_answer(); token holder */
     struct wf_spin spin;    /* does looking pay? */
     uint8_t *sink;          /* buffer for payload that no message wants; token holder */
 };
@@ -86,6 +87,12 @@ void wf_worker_want(struct wf_worker *worker);
 void wf_worker_recall(struct wf_worker *worker);
 /* A large operation is under way: a thread that rests for long rests less. May cost a system call. */
 void wf_worker_stay_near(struct wf_worker *worker);
+/* A message has come that the user may answer at once on the same channel, where its acknowledgement is about to go:
+ * the round that sends it also takes its end, so that the user finds the send half idle. Token held. */
+static inline void wf_worker_expect_answer(struct wf_worker *worker)
+{
+    worker->answer_comes = true;
+}
 /* Gives the token back; this thread first serves the kicks that came meanwhile. */
 void wf_worker_leave(struct wf_worker *worker);
 

@@ -19,6 +19,7 @@ struct wf_terms {
     struct wf_limits limits; /* the peer's; `eager` reduced to `chunk` */
     uint32_t chunk;          /* most payload of a frame that we send: the smaller setting of both sides */
     uint32_t eager, first_burst;
+    uint32_t brief; /* up to so many bytes a message may go whole on an express channel, uncopied; 0: none may */
 };
 
 void wf_terms_init(struct wf_terms *terms, const struct wf_world *world, bool dialer, const struct wf_hello *peer);

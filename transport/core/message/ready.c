@@ -50,16 +50,22 @@ static bool bulk_is_quiet(const struct wf_desk *desk, unsigned traffic)
     return desk->waiting[traffic] == 0 && desk->bulk_frames[traffic] == 0;
 }
 
+/* May the burst spend its credit? A large one must leave as much as it takes. */
+static bool leaves_credit(const struct wf_outbound *outbound)
+{
+    if (burst_of(outbound) <= BURST_BESIDE)
+        return has_credit(outbound);
+    return charge_of(outbound) <= credit_left(outbound->connection->desk) / 2;
+}
+
 /* A burst introduces its message on a bulk channel, behind the bytes that wait there, and later messages are not
- * matched before it. So a large burst goes only if bulk channels are quiet, and must leave as much credit as it takes.
- */
+ * matched before it. So a large burst goes only if bulk channels are quiet. */
 static bool may_burst(const struct wf_outbound *outbound)
 {
     const struct wf_desk *desk = outbound->connection->desk;
     uint64_t burst = burst_of(outbound);
-    if (burst <= BURST_BESIDE)
-        return burst > 0 && has_credit(outbound);
-    return charge_of(outbound) <= credit_left(desk) / 2 && bulk_is_quiet(desk, outbound->connection->traffic);
+    return burst > 0 && leaves_credit(outbound) &&
+           (burst <= BURST_BESIDE || bulk_is_quiet(desk, outbound->connection->traffic));
 }
 
 /* Does the peer's limit allow a number for it, and one for its notification? */
@@ -175,6 +181,13 @@ uint64_t wf_ready_fitting(const struct wf_channel *channel, const struct wf_outb
     return wf_pieces_fit(outbound->pieces, offset, length, room < most ? room : most);
 }
 
+bool wf_ready_is_brief(const struct wf_outbound *outbound)
+{
+    return outbound->total <= outbound->connection->desk->terms->brief && !wf_outbound_is_small(outbound) &&
+           outbound->kind == WF_OUTBOUND_MESSAGE && !outbound->device && !outbound->waits && !outbound->confirms &&
+           !wf_outbound_is_scattered(outbound) && burst_of(outbound) == outbound->total;
+}
+
 /* May the whole message go now, in one frame of an express channel? */
 bool wf_ready_whole(const struct wf_outbound *outbound)
 {
@@ -209,9 +222,9 @@ void wf_ready_bare(struct wf_outbound *outbound, struct wf_frame *frame)
     }
 }
 
-bool wf_ready_pull_small(struct wf_outbound *outbound, struct wf_frame *frame)
+bool wf_ready_pull_fresh(struct wf_outbound *outbound, struct wf_frame *frame)
 {
-    if (!wf_list_empty(&outbound->connection->pending) || !may_number(outbound) || !has_credit(outbound))
+    if (!wf_list_empty(&outbound->connection->pending) || !may_number(outbound) || !leaves_credit(outbound))
         return false;
     wf_ready_go_whole(outbound, frame);
     return true;

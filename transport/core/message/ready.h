@@ -31,6 +31,9 @@ uint64_t wf_ready_burst(const struct wf_outbound *outbound);
 struct wf_outbound *wf_ready_candidate(const struct weft_connection *connection);
 /* A large message at the head of the line whose first bytes may go unsolicited, or NULL. */
 struct wf_outbound *wf_ready_head(const struct weft_connection *connection);
+/* Larger than small, but may it go whole on an express channel, if the peer's limits allow it? Callers drive these
+ * channels where the rails have workers of their own: nobody has to be woken for it. */
+bool wf_ready_is_brief(const struct wf_outbound *outbound);
 /* May the whole message go now, in one frame of an express channel? */
 bool wf_ready_whole(const struct wf_outbound *outbound);
 
@@ -42,9 +45,9 @@ void wf_ready_spend(struct wf_outbound *outbound, uint64_t burst);
 void wf_ready_go_whole(struct wf_outbound *outbound, struct wf_frame *frame);
 void wf_ready_bare(struct wf_outbound *outbound, struct wf_frame *frame);
 
-/* Takes the whole of a copied message that is in no queue and gets no `order`: no other message of its connection
- * waits, and the peer's limits allow it. False: it must be queued; nothing has changed. */
-bool wf_ready_pull_small(struct wf_outbound *outbound, struct wf_frame *frame);
+/* Takes the whole of a small or brief message that is in no queue and gets no `order`: no other message of its
+ * connection waits, and the peer's limits allow it. False: it must be queued; nothing has changed. */
+bool wf_ready_pull_fresh(struct wf_outbound *outbound, struct wf_frame *frame);
 
 /* As much of [offset, offset + length) as the entries left in the channel's operation can refer to. */
 uint64_t wf_ready_fitting(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t offset,

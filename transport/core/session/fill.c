@@ -21,6 +21,8 @@
 #include "core/session/spread_plan.h"
 #include "core/session/traffic.h"
 
+#define TOTALS_BEFORE 4 /* a message that goes at once leaves them room for so many, and goes behind them */
+
 /* --- frames that are not counted: absolute totals and probes --- */
 
 /* A bulk channel whose acknowledgements go on the express channel, as its own operation is under way. NULL: none. */
@@ -192,6 +194,13 @@ static bool next_control(struct wf_session *session, int group, struct wf_frame 
 }
 
 /* --- filling --- */
+
+static void fill_totals(struct wf_channel *channel, int most)
+{
+    struct wf_frame frame;
+    for (int i = 0; i < most && wf_batch_has_room(channel) && next_total(channel, &frame); i++)
+        wf_batch_add(channel, &frame, NULL);
+}
 
 /* Adds strays, which go before any new frame. False: strays are left that cannot go now, so nothing new may go. */
 static bool fill_resent(struct wf_channel *channel, uint64_t *bytes)
@@ -388,15 +397,17 @@ bool wf_channel_wants(const struct wf_channel *channel)
     return wf_tx_has_own(tx) || has_work(channel) || (channel->kind == WF_CHANNEL_EXPRESS && find_behind(channel));
 }
 
-bool wf_channel_take_copied(struct wf_channel *channel, struct wf_outbound *outbound)
+bool wf_channel_take_fresh(struct wf_channel *channel, struct wf_outbound *outbound)
 {
     const struct wf_session *session = wf_session_of(channel);
     struct wf_tx *tx = &channel->tx;
     struct wf_frame frame;
-    if (wf_tx_has_own(tx) || session->guard.state != WF_SESSION_UP || wf_session_wants(session, channel->group) ||
-        !wf_channel_open(channel, outbound->total) || !wf_ready_pull_small(outbound, &frame))
+    if (session->guard.state != WF_SESSION_UP || wf_session_wants(session, channel->group) ||
+        !wf_channel_open(channel, outbound->total) || !wf_ready_pull_fresh(outbound, &frame))
         return false;
     wf_batch_begin(channel);
+    if (wf_tx_has_own(tx))
+        fill_totals(channel, TOTALS_BEFORE);
     wf_batch_add_sequenced(channel, &frame, outbound);
     wf_channel_set_idle(channel, false);
     return true;
@@ -407,9 +418,8 @@ bool wf_channel_fill(struct wf_channel *channel)
     struct wf_session *session = wf_session_of(channel);
     struct wf_tx *tx = &channel->tx;
     wf_batch_begin(channel);
+    fill_totals(channel, WF_BATCH_FRAMES);
     struct wf_frame frame;
-    while (wf_batch_has_room(channel) && next_total(channel, &frame))
-        wf_batch_add(channel, &frame, NULL);
     bool up = session->guard.state == WF_SESSION_UP;
     if (owes_pattern(channel) && is_led(channel))
         wf_batch_add_pattern(channel);

@@ -25,8 +25,8 @@ uint64_t wf_session_pairs(const struct wf_session *session, int group);
 bool wf_channel_rest(struct wf_channel *channel);
 /* Gathers the next batch into the send operation; true when there is something to post. */
 bool wf_channel_fill(struct wf_channel *channel);
-/* Makes a batch of this one message: a copy, small and in no queue. The send half is idle. False: other frames come
- * first, or the message must wait; nothing has changed. */
-bool wf_channel_take_copied(struct wf_channel *channel, struct wf_outbound *outbound);
+/* Makes a batch of this one message, which is small or brief and in no queue. The send half is idle. False: other
+ * messages come first, or it must wait; nothing has changed. */
+bool wf_channel_take_fresh(struct wf_channel *channel, struct wf_outbound *outbound);
 
 #endif

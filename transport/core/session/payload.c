@@ -5,6 +5,7 @@
 #include "core/channel/half_state.h"
 #include "core/channel/lines.h"
 #include "core/channel/work.h"
+#include "core/drive/worker.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/connection_close.h"
@@ -135,6 +136,8 @@ void wf_session_payload_finish(struct wf_channel *channel)
         wf_session_place_free(session);
         if (last)
             tell_disposals(session); /* the sender waits for the acknowledgement of the last bytes */
+        if (last && channel->kind == WF_CHANNEL_EXPRESS)
+            wf_worker_expect_answer(rx->worker);
     } else {
         wf_channel_dispose(channel, rx->frame.length);
     }

@@ -8,12 +8,17 @@
 #include "core/message/connection.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
+#include "core/message/ready.h"
 #include "core/message/stage.h"
 #include "core/session/fill.h"
 #include "core/session/leave.h"
 #include "core/session/loss.h"
 #include "core/session/resend.h"
 #include "core/session/session.h"
+#include "core/session/spread_plan.h"
+
+#define BRIEF_BEHIND (128u * 1024)   /* a brief message goes behind so many unacknowledged bytes at most */
+#define BRIEF_NS (50 * WF_NS_PER_US) /* what it saves: two threads that are not woken */
 
 /* The pairs of rails that have work of this group and an idle half to offer it to. While all are busy nobody asks for
  * work. */
@@ -282,38 +287,6 @@ void wf_session_pump(struct wf_session *session, struct wf_worker *worker)
     pump(session, worker);
 }
 
-/* An idle express channel for what was posted, if the pump has nothing else to do. NULL: it has, or none is idle. What
- * other classes have to send was told to their channels when it was posted. */
-static struct wf_channel *taker(struct wf_session *session, const struct wf_outbound *copied)
-{
-    struct wf_lines *lines = &session->lines;
-    unsigned traffic = copied ? copied->connection->traffic : 0;
-    if (!copied && lines->classes != 1)
-        return NULL;
-    if (wf_session_wants(session, wf_lines_carrier(lines, traffic, WF_CHANNEL_BULK)) || session->guard.work_came ||
-        wf_bells_any(&session->shares.bells))
-        return NULL;
-    struct wf_channel *channel = wf_lines_first_idle(lines, wf_lines_carrier(lines, traffic, WF_CHANNEL_EXPRESS));
-    return channel && channel->tx.started && channel->rx.started ? channel : NULL;
-}
-
-/* As pump(), for one channel. `copied`: the message just posted, if it is small and in no queue; or NULL. */
-static void pump_one(struct wf_channel *channel, struct wf_outbound *copied, struct wf_worker *worker)
-{
-    struct wf_session *session = wf_session_of(channel);
-    bool filled = copied && wf_channel_take_copied(channel, copied);
-    if (copied && !filled)
-        wf_outbound_queue(copied);
-    filled = filled || wf_channel_fill(channel);
-    if (!filled && wf_session_wants(session, channel->group)) { /* its window is too small: another one's may do */
-        pump(session, worker);
-        return;
-    }
-    wf_session_unlock(session);
-    if (filled)
-        wf_channel_post_send(channel);
-}
-
 /* Kicks the workers that may send what was posted, after the unlock: once woken, they would wait for the lock. `self`:
  * the worker whose token the caller holds, or NULL. */
 static void unlock_and_kick(struct wf_session *session, struct wf_worker *self)
@@ -334,18 +307,77 @@ static void unlock_and_kick(struct wf_session *session, struct wf_worker *self)
         wf_worker_ring_bells(self);
 }
 
-void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *copied)
+/* May the express channel take the whole brief message? Small messages must not wait long behind it, and what a pair of
+ * rails alone would take long for is spread over all of them. */
+static bool suits_brief(const struct wf_channel *channel, const struct wf_outbound *brief)
+{
+    const struct wf_tx *tx = &channel->tx;
+    return tx->window.spent_bytes - tx->acknowledged_bytes <= BRIEF_BEHIND &&
+           !wf_spread_is_slow(wf_session_of(channel), channel->traffic, channel->rail, brief->total, BRIEF_NS);
+}
+
+static struct wf_channel *taker_of_brief(struct wf_session *session, const struct wf_outbound *brief, int group)
+{
+    const struct weft_connection *connection = brief->connection;
+    uint64_t pairs = wf_spread_pairs(session, connection->traffic, connection->ring);
+    struct wf_channel *channel;
+    if (session->lines.rate[connection->traffic] != 0) /* express channels have a small part of it */
+        return NULL;
+    while ((channel = wf_lines_first_idle(&session->lines, group, pairs)) && !suits_brief(channel, brief))
+        pairs &= ~(UINT64_C(1) << channel->rail);
+    return channel;
+}
+
+/* An idle express channel for what was posted, if the pump has nothing else to do. NULL: it has, or none is idle. What
+ * other classes have to send was told to their channels when it was posted. */
+static struct wf_channel *taker(struct wf_session *session, const struct wf_outbound *fresh)
+{
+    struct wf_lines *lines = &session->lines;
+    unsigned traffic = fresh ? fresh->connection->traffic : 0;
+    if (!fresh && lines->classes != 1)
+        return NULL;
+    if (wf_session_wants(session, wf_lines_carrier(lines, traffic, WF_CHANNEL_BULK)) || session->guard.work_came ||
+        wf_bells_any(&session->shares.bells))
+        return NULL;
+    int group = wf_lines_carrier(lines, traffic, WF_CHANNEL_EXPRESS);
+    struct wf_channel *channel = fresh && wf_ready_is_brief(fresh) ? taker_of_brief(session, fresh, group)
+                                                                   : wf_lines_first_idle(lines, group, UINT64_MAX);
+    return channel && channel->tx.started && channel->rx.started ? channel : NULL;
+}
+
+/* As pump(), for one channel. `fresh`: the message just posted, if it is small or brief and in no queue; or NULL. */
+static void pump_one(struct wf_channel *channel, struct wf_outbound *fresh, struct wf_worker *worker)
+{
+    struct wf_session *session = wf_session_of(channel);
+    bool filled = fresh && wf_channel_take_fresh(channel, fresh);
+    if (fresh && !filled)
+        wf_outbound_queue(fresh);
+    if (fresh && !filled && wf_ready_is_brief(fresh)) { /* bulk channels may take it */
+        unlock_and_kick(session, worker);
+        return;
+    }
+    filled = filled || wf_channel_fill(channel);
+    if (!filled && wf_session_wants(session, channel->group)) { /* its window is too small: another one's may do */
+        pump(session, worker);
+        return;
+    }
+    wf_session_unlock(session);
+    if (filled)
+        wf_channel_post_send(channel);
+}
+
+void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *fresh)
 {
     const struct wf_sessions *sessions = session->sessions;
     const struct wf_world *world = sessions->world;
     struct wf_worker *worker = wf_crew_callers_own(sessions->crew);
     /* Only tries for the token: the thread that has it may be waiting for the session's lock. */
     bool token = worker && !world->manual && wf_worker_try(worker);
-    struct wf_channel *channel = token ? taker(session, copied) : NULL;
-    if (copied && !channel)
-        wf_outbound_queue(copied);
+    struct wf_channel *channel = token ? taker(session, fresh) : NULL;
+    if (fresh && !channel)
+        wf_outbound_queue(fresh);
     if (channel)
-        pump_one(channel, copied, worker);
+        pump_one(channel, fresh, worker);
     else if (token && world->shared)
         pump(session, worker);
     else /* of the workers of rails it holds no token; its own serves its kick as the caller leaves */

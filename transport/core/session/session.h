@@ -114,8 +114,9 @@ void wf_session_pump(struct wf_session *session, struct wf_worker *worker);
  * held. */
 void wf_session_push(struct wf_session *session);
 
-/* The same, called with the lock held; releases it. `copied`: a small message that is in no queue yet, or NULL. */
-void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *copied);
+/* The same, called with the lock held; releases it. `fresh`: a small or brief message that is in no queue yet, or NULL.
+ */
+void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *fresh);
 
 static inline struct wf_session *wf_session_of(const struct wf_channel *channel)
 {

@@ -175,6 +175,14 @@ bool wf_spread_serves(const struct wf_channel *channel, const struct wf_ring *ri
     return wf_spread_pairs(wf_session_of(channel), channel->traffic, ring) >> channel->rail & 1;
 }
 
+bool wf_spread_is_slow(const struct wf_session *session, unsigned traffic, int pair, uint64_t bytes, int64_t most_ns)
+{
+    const struct wf_spread *spread = session->loss.spreads[traffic];
+    const struct wf_lane_total *total = &spread->pairs[pair];
+    return spread->total.lanes > total->lanes && total->known > 0 &&
+           (double)bytes * WF_NS_PER_S > (double)most_ns * (double)total->rates;
+}
+
 /* The share of the channel among the lanes of `pairs`, whose sums are in `total`. */
 static uint64_t share_among(struct wf_channel *channel, uint64_t pairs, const struct wf_lane_total *total,
                             uint64_t waiting)

@@ -59,6 +59,10 @@ bool wf_spread_serves(const struct wf_channel *channel, const struct wf_ring *ri
  */
 uint64_t wf_spread_plan(struct wf_channel *channel, const struct weft_connection *connection, uint64_t waiting);
 
+/* Would the pair of rails take longer than `most_ns` for so many bytes, and are there others that could help? No while
+ * its rate is unknown. Session lock held. */
+bool wf_spread_is_slow(const struct wf_session *session, unsigned traffic, int pair, uint64_t bytes, int64_t most_ns);
+
 /* The channel because of which `channel` got nothing when the last question of its class was asked; or NULL. It is
  * forgotten. Session lock held. */
 struct wf_channel *wf_spread_take_better(const struct wf_channel *channel);
