@@ -124,19 +124,27 @@ static void sent_by_rails(uint64_t *sent)
         sent[i] = stats[i].sent_bytes;
 }
 
-/* Messages that go whole by one rail teach nothing about the other. Larger ones that follow use it all the same. */
+/* Messages that go whole by one rail teach nothing about the other. Larger ones that follow use it all the same: each
+ * rail has more of them than trials would come to. On a busy machine a rail has less for a while, when the threads that
+ * serve it had to wait: it looks slow. Then more messages follow. */
 static void all_rails_after_small_ones(void)
 {
+    enum { COUNT = 40, ROUNDS = 10 };
     const size_t large = 256 * 1024;
-    uint64_t before[2], after[2];
+    uint64_t before[2], after[2], least = 0;
     loop_pair_create(&pair, "", NULL, 2);
-    one_at_a_time(32 * 1024, 40);
-    sent_by_rails(before);
-    one_at_a_time(large, 40);
-    sent_by_rails(after);
-    for (int i = 0; i < 2; i++)
-        LOOP_CHECK(after[i] - before[i] > large, "rail %d sent %llu bytes of 40 messages", i,
-                   (unsigned long long)(after[i] - before[i]));
+    one_at_a_time(32 * 1024, COUNT);
+    for (int round = 0; round < ROUNDS && least <= large; round++) {
+        loop_note("round %d", round);
+        sent_by_rails(before);
+        one_at_a_time(large, COUNT);
+        sent_by_rails(after);
+        uint64_t first = after[0] - before[0], second = after[1] - before[1];
+        least = first < second ? first : second;
+    }
+    LOOP_CHECK(least > large,
+               "in none of %d rounds both rails sent enough of %d messages; in the last one rail sent %llu bytes",
+               ROUNDS, COUNT, (unsigned long long)least);
     loop_pair_destroy(&pair);
 }
 
