@@ -2,6 +2,8 @@
 #include "group_support.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -103,13 +105,34 @@ static void started_twice(void)
     group_world_destroy(&world);
 }
 
-/* All but `last` are started, with patience, and the wrong one ends. The last one's patience then ends the others': no
- * time is told in which a process must have started. */
+static bool says_no_patience; /* in HELLO; inherited by the processes that are started */
+
+/* Stands before libweft's. HELLO is "weft-group VERSION RANK SIZE PROCESS TOKEN PATIENCE ...". */
+int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,
+              const struct weft_options *options, struct weft_request **out)
+{
+    int (*real)(struct weft_connection *, const void *, uint64_t, uint64_t, const struct weft_options *,
+                struct weft_request **) = dlsym(RTLD_NEXT, "weft_send");
+    LOOP_CHECK(real, "weft_send: %s", dlerror());
+    if (says_no_patience && length > 11 && memcmp(buffer, "weft-group ", 11) == 0) {
+        char *at = (char *)buffer; /* ends in a zero */
+        for (int word = 0; word < 6 && at; word++)
+            at = strchr(at + 1, ' ');
+        for (; at && isdigit((unsigned char)at[1]); at++)
+            at[1] = '0';
+    }
+    return real(connection, buffer, length, tag, options, out);
+}
+
+/* All but `last` are started, with patience, and the wrong one ends. The last one has as much, but says that it has
+ * none: so rank 0 ends the group when it comes. No time is told in which a process must have started, or in which rank
+ * 0's word must have come. */
 static void join_without(struct group_world *world, int wrong, int last)
 {
     ended(world, wrong, wrong);
-    world->process[last].timeout_ms = SHORT_MS;
+    says_no_patience = true;
     group_start(&world->process[last]);
+    says_no_patience = false;
     group_join_all(world);
 }
 
@@ -205,7 +228,6 @@ static void other_key(void)
     join_without(&world, 2, 1);
     group_check(&world, 2, -EACCES, "key");
     group_check_all(&world, 2, -ETIMEDOUT, "rank 2 did not come within");
-    world.process[1].timeout_ms = GROUP_MS;
     world.process[2].settings = ours;
     group_start_all(&world);
     group_join_all(&world);
