@@ -14,6 +14,7 @@
 /* What members share: counters that each one raises before a barrier, and how each one has ended. */
 struct group_shared {
     uint64_t entered[GROUP_MAX];
+    uint64_t told; /* group_clock.h */
     int status[GROUP_MAX + 1];
     int64_t took_ms[GROUP_MAX + 1];
     uint64_t memory_kb[GROUP_MAX + 1], value[GROUP_MAX + 1];

@@ -1,5 +1,5 @@
 /* test_group_late.c: who does not enter a barrier in time is named at every member, wherever it stands in the tree. */
-#include "group_support.h"
+#include "group_clock.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,8 +16,12 @@ static int some_are_late(struct group_process *process, struct weft_group *group
     if (process->number & 1u << process->rank) {
         loop_tell(process->out, 1);
         loop_hear(process->in);
+        return weft_group_barrier(group, WAIT_MS, err);
     }
-    return weft_group_barrier(group, WAIT_MS, err);
+    group_clock_start(process, WAIT_MS, ~process->number & ((1u << SIZE) - 1), &process->world->shared->told);
+    result = weft_group_barrier(group, WAIT_MS, err);
+    group_clock_stop();
+    return result;
 }
 
 static void late(uint64_t who, const char *names)
@@ -55,7 +59,9 @@ static int nearly(struct group_process *process, struct weft_group *group, struc
     for (int i = 0; i < 3 && result == 0; i++) {
         if (process->rank == (uint32_t)i)
             loop_sleep_ms(300); /* is late, and no more */
+        group_clock_start_early(1000 * LOOP_SLOWER);
         result = group_pass(process, group, 1000 * LOOP_SLOWER, err);
+        group_clock_stop();
     }
     return result;
 }
