@@ -5,14 +5,17 @@
 
 #include "core/channel/state.h"
 #include "core/message/outbound.h"
+#include "core/message/ready.h"
 #include "core/session/entry.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"
+#include "core/session/spread_plan.h"
 
 #define RAILS 2
 #define CHANNELS (2 * RAILS) /* an express and a bulk channel for each pair of rails */
 #define FIRST_FD 100         /* of channel 0; the others' follow */
 #define SMALL 64u
+#define BRIEF (60u * 1024)
 
 /* A session with its channels, in the scene's context. */
 struct stage {
@@ -20,12 +23,13 @@ struct stage {
     struct wf_sessions sessions;
     struct wf_session *session;
     struct weft_connection *connection;
-    uint8_t bytes[SMALL];
+    int own; /* the worker that callers drive */
+    uint8_t bytes[BRIEF];
 };
 
 static struct wf_worker *worker_of(struct stage *stage)
 {
-    return stage->scene.crew.workers[0];
+    return stage->scene.crew.workers[stage->own];
 }
 
 static void join(struct stage *stage, uint32_t id, enum wf_channel_kind kind, int rail)
@@ -39,7 +43,7 @@ static void join(struct stage *stage, uint32_t id, enum wf_channel_kind kind, in
 /* Ends every send that is posted; returns how many, and the descriptor of the last. */
 static int end_sends(struct stage *stage, int *fd)
 {
-    struct scene_engine *engine = stage->scene.engines[0];
+    struct scene_engine *engine = stage->scene.engines[stage->own];
     int sends = 0;
     for (int i = 0; i < engine->posted_count; i++) {
         struct wf_op *op = engine->posted[i];
@@ -47,7 +51,7 @@ static int end_sends(struct stage *stage, int *fd)
             continue;
         *fd = op->fd;
         op->result = 1;
-        scene_finish(&stage->scene, 0, op);
+        scene_finish(&stage->scene, stage->own, op);
         sends += 1;
     }
     engine->posted_count = 0;
@@ -83,13 +87,14 @@ static void open_session(struct stage *stage)
     assert_int_equal(stage->session->guard.state, WF_SESSION_UP);
 }
 
-static int set_up(void **state)
+static int set_up_stage(void **state, bool shared)
 {
     struct stage *stage = calloc(1, sizeof *stage);
     assert_non_null(stage);
     struct scene *scene = &stage->scene;
     scene_begin(scene, NULL);
-    scene->world.shared = true;
+    scene->world.shared = shared;
+    scene->crew.express = stage->own = shared ? 0 : 1;
     scene->world.manual = false; /* callers drive */
     stage->sessions = (struct wf_sessions){.world = &scene->world,
                                            .crew = &scene->crew,
@@ -109,6 +114,17 @@ static int set_up(void **state)
     settle(stage);
     *state = stage;
     return 0;
+}
+
+static int set_up(void **state)
+{
+    return set_up_stage(state, true);
+}
+
+/* Rails have workers of their own: worker 0 sends what is large. */
+static int set_up_split(void **state)
+{
+    return set_up_stage(state, false);
 }
 
 static int tear_down(void **state)
@@ -198,7 +214,104 @@ static void test_it_waits_where_none_has_room(void **state)
     assert_int_equal(stage->connection->small_pending, 0);
 }
 
+/* --- brief messages --- */
+
+/* As weft_send() of a brief message. Its request ends with the session. */
+static void send_brief(struct stage *stage)
+{
+    struct wf_session *session = stage->session;
+    wf_session_lock(session);
+    struct weft_request *request = wf_request_take(&session->book, WF_REQUEST_SEND, &wf_outgoing_ops);
+    assert_non_null(request);
+    request->connection = stage->connection;
+    request->buffer = stage->bytes;
+    request->length = BRIEF;
+    struct wf_outbound *outbound = wf_outbound_begin(stage->connection, request);
+    assert_non_null(outbound);
+    assert_false(request->done_early);
+    assert_true(wf_ready_is_brief(outbound));
+    wf_session_unlock_and_push(session, outbound);
+}
+
+static void assert_left_to_bulk(struct stage *stage)
+{
+    int fd;
+    assert_int_equal(end_sends(stage, &fd), 0);
+    assert_true(wf_link_in_list(&stage->connection->ready_link));
+    assert_true(atomic_load(&stage->scene.crew.workers[0]->has_mail));
+}
+
+/* What the rate of the pair of rails makes it take for a brief message: longer than it may, or not. */
+static void set_rate(struct stage *stage, int rail, uint64_t bytes_per_second)
+{
+    struct wf_lane_total *pair = &stage->session->loss.spreads[0]->pairs[rail];
+    pair->known = 1;
+    pair->rates = bytes_per_second;
+}
+
+static void test_the_caller_sends_a_brief_message(void **state)
+{
+    struct stage *stage = *state;
+    send_brief(stage);
+    struct wf_op *op = stage->scene.engines[1]->posted[0];
+    assert_int_equal(op->kind, WF_OP_SEND);
+    assert_ptr_equal(op->iov[op->iov_count - 1].iov_base, stage->bytes);
+    assert_int_equal(op->iov[op->iov_count - 1].iov_len, BRIEF);
+    assert_sent_on(stage, 0);
+}
+
+/* Behind 128 KiB that are not acknowledged, small messages would wait too long: the next channel takes it, and at last
+ * bulk channels. */
+static void test_brief_messages_do_not_pile_up(void **state)
+{
+    struct stage *stage = *state;
+    for (int rail = 0; rail < RAILS; rail++) {
+        struct wf_window *window = &stage->session->lines.channels[2 * rail]->tx.window;
+        window->spent_bytes += 128 * 1024;
+        window->granted_bytes += 128 * 1024;
+    }
+    for (int rail = 0; rail < RAILS; rail++) {
+        send_brief(stage);
+        assert_sent_on(stage, rail);
+    }
+    send_brief(stage);
+    assert_left_to_bulk(stage);
+}
+
+static void test_a_slow_rail_takes_no_brief_message_alone(void **state)
+{
+    struct stage *stage = *state;
+    set_rate(stage, 0, 1000000000); /* 61 us */
+    send_brief(stage);
+    assert_sent_on(stage, 1);
+    set_rate(stage, 1, 1000000000);
+    send_brief(stage);
+    assert_left_to_bulk(stage);
+}
+
+static void test_a_class_with_a_rate_has_no_brief_messages(void **state)
+{
+    struct stage *stage = *state;
+    stage->session->lines.rate[0] = UINT64_C(100000000000);
+    send_brief(stage);
+    assert_left_to_bulk(stage);
+}
+
+/* The peer's credit does not allow it: it is only offered. */
+static void test_a_brief_message_without_credit_is_offered(void **state)
+{
+    struct stage *stage = *state;
+    struct wf_desk *desk = &stage->session->desk;
+    desk->unsolicited_limit = desk->unsolicited_spent;
+    send_brief(stage);
+    const struct scene_engine *engine = stage->scene.engines[stage->own];
+    assert_int_equal(engine->posted_count, 1);
+    for (int i = 0; i < engine->posted[0]->iov_count; i++)
+        assert_in_range(engine->posted[0]->iov[i].iov_len, 1, 2 * WF_FRAME_BYTES);
+}
+
 #define ON_STAGE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define ON_SPLIT_STAGE(test) cmocka_unit_test_setup_teardown(test, set_up_split, tear_down)
 
 int main(void)
 {
@@ -206,6 +319,12 @@ int main(void)
         ON_STAGE(test_the_first_idle_channel_takes_it),
         ON_STAGE(test_another_one_takes_what_the_first_has_no_room_for),
         ON_STAGE(test_it_waits_where_none_has_room),
+        ON_SPLIT_STAGE(test_the_first_idle_channel_takes_it),
+        ON_SPLIT_STAGE(test_the_caller_sends_a_brief_message),
+        ON_SPLIT_STAGE(test_brief_messages_do_not_pile_up),
+        ON_SPLIT_STAGE(test_a_slow_rail_takes_no_brief_message_alone),
+        ON_SPLIT_STAGE(test_a_class_with_a_rate_has_no_brief_messages),
+        ON_SPLIT_STAGE(test_a_brief_message_without_credit_is_offered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
