@@ -119,6 +119,7 @@ void serve_close(const char *folder, int listener)
     struct wf_status ignored;
     int fd = put_path(folder, &at, &ignored) == 0 ? new_socket(&ignored) : -1;
 
+    shutdown(listener, SHUT_RDWR); /* the process of a client may not have closed its copy yet */
     close(listener);
     if (fd >= 0 && connect(fd, (const struct sockaddr *)&at, sizeof at) != 0 && errno == ECONNREFUSED)
         unlink(at.sun_path);
