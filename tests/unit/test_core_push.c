@@ -147,22 +147,29 @@ static void leave_room(struct stage *stage, int rail, uint64_t bytes)
     window->granted_bytes = window->spent_bytes + bytes;
 }
 
+/* A send of `length` bytes begins. Its message is in no queue. Session lock held. */
+static struct wf_outbound *begin_send(struct stage *stage, uint64_t length, struct weft_request **request)
+{
+    *request = wf_request_take(&stage->session->book, WF_REQUEST_SEND, &wf_outgoing_ops);
+    assert_non_null(*request);
+    (*request)->connection = stage->connection;
+    (*request)->buffer = stage->bytes;
+    (*request)->length = length;
+    struct wf_outbound *outbound = wf_outbound_begin(stage->connection, *request);
+    assert_non_null(outbound);
+    return outbound;
+}
+
 /* As weft_send() of a small message; `queued`: it is in line, as behind others. */
 static void send_small(struct stage *stage, bool queued)
 {
-    struct wf_session *session = stage->session;
-    wf_session_lock(session);
-    struct weft_request *request = wf_request_take(&session->book, WF_REQUEST_SEND, &wf_outgoing_ops);
-    assert_non_null(request);
-    request->connection = stage->connection;
-    request->buffer = stage->bytes;
-    request->length = SMALL;
-    struct wf_outbound *outbound = wf_outbound_begin(stage->connection, request);
-    assert_non_null(outbound);
+    struct weft_request *request;
+    wf_session_lock(stage->session);
+    struct wf_outbound *outbound = begin_send(stage, SMALL, &request);
     assert_true(request->done_early);
     if (queued)
         wf_outbound_queue(outbound);
-    wf_session_unlock_and_push(session, queued ? NULL : outbound);
+    wf_session_unlock_and_push(stage->session, queued ? NULL : outbound);
     assert_true(wf_request_collect(request, NULL));
 }
 
@@ -219,18 +226,12 @@ static void test_it_waits_where_none_has_room(void **state)
 /* As weft_send() of a brief message. Its request ends with the session. */
 static void send_brief(struct stage *stage)
 {
-    struct wf_session *session = stage->session;
-    wf_session_lock(session);
-    struct weft_request *request = wf_request_take(&session->book, WF_REQUEST_SEND, &wf_outgoing_ops);
-    assert_non_null(request);
-    request->connection = stage->connection;
-    request->buffer = stage->bytes;
-    request->length = BRIEF;
-    struct wf_outbound *outbound = wf_outbound_begin(stage->connection, request);
-    assert_non_null(outbound);
+    struct weft_request *request;
+    wf_session_lock(stage->session);
+    struct wf_outbound *outbound = begin_send(stage, BRIEF, &request);
     assert_false(request->done_early);
     assert_true(wf_ready_is_brief(outbound));
-    wf_session_unlock_and_push(session, outbound);
+    wf_session_unlock_and_push(stage->session, outbound);
 }
 
 static void assert_left_to_bulk(struct stage *stage)

@@ -41,6 +41,7 @@ static void free_queue(struct weft_queue *queue)
 
 /* --- the descriptor --- */
 
+/* What drives while nobody sleeps on a descriptor, and whose engine is lent. */
 static struct wf_worker *callers_own(const struct wf_waiting *waiting)
 {
     return waiting->world->manual ? NULL : wf_crew_callers_own(waiting->crew);
@@ -175,8 +176,8 @@ static int take(struct weft_queue *queue, struct weft_completion *completions, i
 }
 
 /*
- * One round of the callers' own worker. `watched`: the user will sleep on the descriptor, so the worker's thread should have
- * the token: do not ask the thread for it, and do not count a caller's turn, which would keep the thread away.
+ * One round of the callers' own worker. `watched`: the user will sleep on the descriptor, so the worker's thread should
+ * have the token: do not ask the thread for it, and do not count a caller's turn, which would keep the thread away.
  */
 static void make_progress(struct wf_worker *worker, bool watched)
 {

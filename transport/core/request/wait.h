@@ -27,7 +27,7 @@ struct wf_waiting {
     pthread_mutex_t lock;          /* guards the next five fields, and every request's `waiter` */
     struct wf_list waiters;        /* threads asleep until a completion or a free drive token */
     struct wf_list poked;          /* waiters that were told of an ended request and are still to be woken */
-    bool bell_due;                 /* one of them sleeps in the engine of the shared worker */
+    bool bell_due;                 /* one of them sleeps in the engine of the callers' own worker */
     struct wf_list signals;        /* trays whose descriptor must be updated */
     struct wf_tray *lent;          /* of the queue whose user drives the callers' own worker; NULL: none does */
     _Atomic int waiter_count;
