@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -288,6 +290,38 @@ static void looks_only_once(void)
     }
     LOOP_CHECK(memcmp(data, sink, COUNT) == 0, "wrong bytes");
     LOOP_CHECK(weft_queue_destroy(queue) == 0, "destroying an empty queue");
+    loop_pair_destroy(&pair);
+}
+
+/* How many descriptors the set behind `fd` has; 0: it is no set. */
+static int members(int fd)
+{
+    char name[64], line[256];
+    int count = 0;
+
+    snprintf(name, sizeof name, "/proc/self/fdinfo/%d", fd);
+    FILE *file = fopen(name, "r");
+    LOOP_CHECK(file, "%s: %s", name, strerror(errno));
+    while (fgets(line, sizeof line, file))
+        count += strncmp(line, "tfd:", 4) == 0;
+    fclose(file);
+    return count;
+}
+
+/* The only queue that is watched has the engine's descriptor beside its own, however the workers are. Io_uring, which
+ * LOOP_ENGINE names, has none; where the library chooses, callers get one that has. */
+static void lent_to_the_only_one(void)
+{
+    loop_pair_create(&pair, NULL, NULL, 1);
+    struct weft_queue *first = queue_of(0), *second = queue_of(0);
+    int lent = getenv("LOOP_ENGINE") ? 0 : 2;
+    int fd = weft_completion_fd(first);
+    LOOP_CHECK(members(fd) == lent, "%d descriptors in the set of the only one, not %d", members(fd), lent);
+    LOOP_CHECK(members(weft_completion_fd(second)) == lent / 2 && members(fd) == lent / 2,
+               "the engine is lent, though two are watched");
+    LOOP_CHECK(weft_queue_destroy(second) == 0, "destroying an empty queue");
+    LOOP_CHECK(members(fd) == lent, "not lent again");
+    LOOP_CHECK(weft_queue_destroy(first) == 0, "destroying an empty queue");
     loop_pair_destroy(&pair);
 }
 
@@ -623,6 +657,7 @@ int main(int argc, char **argv)
         LOOP_CASE(polled, 20),
         LOOP_CASE(nobody_looks, 20),
         LOOP_CASE(looks_only_once, 20),
+        LOOP_CASE(lent_to_the_only_one, 10),
         LOOP_CASE(one_descriptor_or_two, 20),
         LOOP_CASE(nobody_is_left_asleep, 40),
         LOOP_CASE(beside_waiting_threads, 30),
