@@ -67,6 +67,7 @@ struct wf_coll_session {
     uint64_t expected_token; /* of who answers; 0: any */
     uint64_t used;           /* a count: least recently released */
     char *hello;             /* HELD */
+    int64_t failing_ns;      /* the first try that failed since the other side was reached; 0: none */
     int failure;             /* of the last try */
     char text[WEFT_TEXT_BYTES];
 };

@@ -13,6 +13,8 @@
 #define AGAIN_NS (50 * 1000000LL)     /* between two rounds through the addresses */
 #define CROSSED_NS (1000 * 1000000LL) /* for the other side's dial to arrive */
 #define HELLO_NS (5 * 1000000000LL)   /* for a stranger to say who it is */
+/* Tries without a deadline end after this: the member has gone, and whoever knew it is gone, too. */
+#define UNREACHED_NS (30 * 1000000000LL)
 
 static void tidy(struct wf_coll_hub *hub, struct wf_coll_session *session)
 {
@@ -143,6 +145,7 @@ static struct wf_coll_session *renew(struct wf_coll_hub *hub, struct wf_coll_ses
     next->deadline_ns = session->deadline_ns;
     next->expected_token = session->expected_token;
     next->attempt = session->attempt;
+    next->failing_ns = session->failing_ns;
     next->failure = session->failure;
     memcpy(next->text, session->text, sizeof next->text);
     hub->on_demand += next->on_demand;
@@ -162,10 +165,14 @@ void wf_coll_dial_later(struct wf_coll_hub *hub, struct wf_coll_session *session
 
 static void try_failed(struct wf_coll_hub *hub, struct wf_coll_session *session, int status, const char *text)
 {
+    int64_t now_ns = wf_coll_now_ns();
     session->failure = status;
     snprintf(session->text, sizeof session->text, "%s", text);
+    if (session->failing_ns == 0)
+        session->failing_ns = now_ns;
     bool file = hub->phase == WF_COLL_JOINING && hub->meet.way == WF_MEET_FILE;
-    if (!passing(status) || file) {
+    bool unreached = session->deadline_ns == WF_COLL_NEVER && now_ns - session->failing_ns >= UNREACHED_NS;
+    if (!passing(status) || file || unreached) {
         give_up(hub, session);
         return;
     }
@@ -179,7 +186,7 @@ static void try_failed(struct wf_coll_hub *hub, struct wf_coll_session *session,
     }
     char address[300];
     bool more = address_at(hub, hub->members[session->rank].addresses, session->attempt, address, sizeof address);
-    session->again_ns = more ? 0 : wf_coll_now_ns() + AGAIN_NS;
+    session->again_ns = more ? 0 : now_ns + AGAIN_NS;
     if (!more)
         session->attempt = 0;
 }

@@ -148,14 +148,54 @@ static void only_the_tree(void)
     group_world_destroy(&world);
 }
 
+/* Ranks 0 and 3 are a pair without a session. All others leave, and rank 3 is killed: nobody tells rank 0 of it. */
+static int needs_the_dead(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    struct weft_group *pair = NULL;
+    float one = 1, sum = 0;
+    int result = weft_group_split(group, process->rank % 3 == 0 ? 0 : -1, 0, GROUP_MS, &pair, err);
+    if (result == 0)
+        result = group_pass(process, group, GROUP_MS, err);
+    if (result < 0 || process->rank % 3 != 0)
+        return result;
+    loop_tell(process->out, 1);
+    loop_hear(process->in);
+    result = weft_group_all_reduce(pair, &one, &sum, 1, WEFT_FLOAT32, WEFT_SUM, -1, err);
+    LOOP_CHECK(result < 0 && strncmp(err->text, "rank 1 (", 8) == 0 && strstr(err->text, "cannot be reached: "),
+               "%d '%s'", result, err->text);
+    weft_group_destroy(pair);
+    return 0;
+}
+
+static void nobody_tells(void)
+{
+    struct group_world world;
+    group_world_create(&world, 6, needs_the_dead);
+    group_start_all(&world);
+    loop_hear(world.process[0].child.in);
+    loop_hear(world.process[3].child.in);
+    for (int i = 1; i < 6; i++)
+        if (i != 3)
+            loop_child_join(&world.process[i].child);
+    loop_child_kill(&world.process[3].child);
+    loop_tell(world.process[0].child.out, 1);
+    group_join_all(&world);
+    group_check_all(&world, 3, 0, NULL);
+    group_world_destroy(&world);
+}
+
 int main(int argc, char **argv)
 {
-    loop_begin(argc, argv);
+    bool unreached = argc > 1 && strcmp(argv[1], "nobody_tells") == 0;
+    loop_begin(unreached ? 1 : argc, argv);
+    const struct CMUnitTest half_a_minute[] = {
+        LOOP_CASE(nobody_tells, 90),
+    };
     const struct CMUnitTest tests[] = {
         LOOP_CASE(all_pairs, 60),
         LOOP_CASE(bounded, 40),
         LOOP_CASE(the_limit, 20),
         LOOP_CASE(only_the_tree, 20),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unreached ? cmocka_run_group_tests(half_a_minute, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
 }
