@@ -13,7 +13,7 @@
 #define AGAIN_NS (50 * 1000000LL)     /* between two rounds through the addresses */
 #define CROSSED_NS (1000 * 1000000LL) /* for the other side's dial to arrive */
 #define HELLO_NS (5 * 1000000000LL)   /* for a stranger to say who it is */
-/* Tries without a deadline end after this: the member has gone, and whoever knew it is gone, too. */
+/* Tries end after this, where no operation has a deadline: the member has gone, and whoever knew it is gone, too. */
 #define UNREACHED_NS (30 * 1000000000LL)
 
 static void tidy(struct wf_coll_hub *hub, struct wf_coll_session *session)
@@ -163,6 +163,17 @@ void wf_coll_dial_later(struct wf_coll_hub *hub, struct wf_coll_session *session
         wf_coll_fail_all(hub, -ENOMEM, "no memory for a session");
 }
 
+/* Has it failed for so long that it will not succeed? Where something has a deadline, that decides. */
+static bool is_unreached(const struct wf_coll_hub *hub, const struct wf_coll_session *session, int64_t now_ns)
+{
+    if (hub->phase != WF_COLL_MADE || session->deadline_ns != WF_COLL_NEVER)
+        return false;
+    for (const struct wf_coll_operation *at = hub->operations; at; at = at->next)
+        if (!at->ended && at->deadline_ns != WF_COLL_NEVER)
+            return false;
+    return now_ns - session->failing_ns >= UNREACHED_NS;
+}
+
 static void try_failed(struct wf_coll_hub *hub, struct wf_coll_session *session, int status, const char *text)
 {
     int64_t now_ns = wf_coll_now_ns();
@@ -171,8 +182,7 @@ static void try_failed(struct wf_coll_hub *hub, struct wf_coll_session *session,
     if (session->failing_ns == 0)
         session->failing_ns = now_ns;
     bool file = hub->phase == WF_COLL_JOINING && hub->meet.way == WF_MEET_FILE;
-    bool unreached = session->deadline_ns == WF_COLL_NEVER && now_ns - session->failing_ns >= UNREACHED_NS;
-    if (!passing(status) || file || unreached) {
+    if (!passing(status) || file || is_unreached(hub, session, now_ns)) {
         give_up(hub, session);
         return;
     }
