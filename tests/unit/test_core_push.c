@@ -6,6 +6,7 @@
 #include "core/channel/state.h"
 #include "core/message/outbound.h"
 #include "core/message/ready.h"
+#include "core/rail/rail.h"
 #include "core/session/entry.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"
@@ -258,7 +259,27 @@ static void test_the_caller_sends_a_brief_message(void **state)
     assert_int_equal(op->kind, WF_OP_SEND);
     assert_ptr_equal(op->iov[op->iov_count - 1].iov_base, stage->bytes);
     assert_int_equal(op->iov[op->iov_count - 1].iov_len, BRIEF);
+    assert_true(op->urgent);
     assert_sent_on(stage, 0);
+    send_small(stage, false);
+    assert_false(op->urgent);
+    assert_sent_on(stage, 0);
+}
+
+/* The engine has not sent all of it, as where a socket's buffer is full, and its caller may compute now: the worker's
+ * thread is called. Not where the kernel goes on by itself. */
+static void test_what_is_left_of_a_brief_message_is_left_to_the_thread(void **state)
+{
+    struct stage *stage = *state;
+    struct wf_worker *worker = worker_of(stage);
+    for (int polled = 0; polled < 2; polled++) {
+        worker->descriptor = polled - 1;
+        atomic_store(&worker->park, WF_PARK_REST);
+        send_brief(stage);
+        assert_int_equal(atomic_load(&worker->park), polled ? WF_PARK_END : WF_PARK_REST);
+        assert_sent_on(stage, 0);
+    }
+    worker->descriptor = -1;
 }
 
 /* Behind 128 KiB that are not acknowledged, small messages would wait too long: the next channel takes it, and at last
@@ -288,6 +309,23 @@ static void test_a_slow_rail_takes_no_brief_message_alone(void **state)
     set_rate(stage, 1, 1000000000);
     send_brief(stage);
     assert_left_to_bulk(stage);
+}
+
+/* What is measured decides; before that, the line rate. */
+static void test_an_interface_tells_that_a_rail_is_slow(void **state)
+{
+    static struct wf_rails rails;
+    struct stage *stage = *state;
+    stage->sessions.rails = &rails;
+    for (int rail = 0; rail < RAILS; rail++) {
+        stage->session->lines.rails[rail].local = rail;
+        rails.each[rail].speed_mbit = rail == 0 ? 8000 : 25000; /* 61 us, and 20 */
+    }
+    send_brief(stage);
+    assert_sent_on(stage, 1);
+    set_rate(stage, 0, UINT64_C(10000000000));
+    send_brief(stage);
+    assert_sent_on(stage, 0);
 }
 
 static void test_a_class_with_a_rate_has_no_brief_messages(void **state)
@@ -324,6 +362,8 @@ int main(void)
         ON_SPLIT_STAGE(test_the_caller_sends_a_brief_message),
         ON_SPLIT_STAGE(test_brief_messages_do_not_pile_up),
         ON_SPLIT_STAGE(test_a_slow_rail_takes_no_brief_message_alone),
+        ON_SPLIT_STAGE(test_what_is_left_of_a_brief_message_is_left_to_the_thread),
+        ON_SPLIT_STAGE(test_an_interface_tells_that_a_rail_is_slow),
         ON_SPLIT_STAGE(test_a_class_with_a_rate_has_no_brief_messages),
         ON_SPLIT_STAGE(test_a_brief_message_without_credit_is_offered),
     };

@@ -19,6 +19,32 @@ static void what_is_urgent_cuts_large_calls(void **state)
     assert_int_equal(send_large(*state), CUT);
 }
 
+/* Its poster will not poll: all that the kernel takes goes to it in the call that posts it, also what is more than the
+ * calls of others take. */
+static void an_urgent_send_waits_for_no_turn(void **state)
+{
+    struct fixture *fixture = *state;
+    struct wf_op *finished[4];
+    uint8_t sink[CUT + 64];
+    for (int urgent = 0; urgent < 2; urgent++) {
+        receive(fixture, true);
+        fixture->large_piece = (struct iovec){fixture->data, sizeof sink};
+        fixture->send = (struct wf_op){.kind = WF_OP_SEND,
+                                       .fd = fixture->large[0],
+                                       .iov = &fixture->large_piece,
+                                       .iov_count = 1,
+                                       .urgent = urgent};
+        fixture->engine->ops->post(fixture->engine, &fixture->send);
+        assert_int_equal(fixture->send.finished, urgent);
+        assert_int_equal(fixture->send.moved, urgent ? sizeof sink : 0);
+        assert_int_equal(poll_until_ended(fixture, finished), 1);
+        assert_int_equal(read(fixture->large[1], sink, sizeof sink), sizeof sink);
+        fixture->engine->ops->cancel(fixture->engine, &fixture->recv);
+        while (fixture->engine->ops->poll(fixture->engine, finished, 4, 0) > 0)
+            continue;
+    }
+}
+
 /* Nothing more comes: after some looks in vain large calls are whole again. */
 static void it_cools(void **state)
 {
@@ -66,6 +92,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_not_urgent_cuts_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_urgent_cuts_large_calls, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_urgent_send_waits_for_no_turn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_cools, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_cuts_so_many_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_is_forgotten_at_detach, set_up, tear_down),

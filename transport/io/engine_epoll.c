@@ -124,7 +124,8 @@ static uint32_t most_bytes(const struct wf_epoll_engine *engine)
 static enum wf_outcome try_send(struct wf_epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
     bool dry;
-    enum wf_outcome outcome = wf_attempt_send(op, most_bytes(engine), &engine->ahead, &dry);
+    uint32_t most = op->urgent ? engine->call_bytes : most_bytes(engine);
+    enum wf_outcome outcome = wf_attempt_send(op, most, &engine->ahead, &dry);
     slot->can_write = !dry;
     return outcome;
 }
@@ -255,7 +256,8 @@ static void epoll_post(struct wf_engine *engine_base, struct wf_op *op)
         connect_slot(engine, slot, op);
     else if (!((wf_op_reads(op) ? slot->can_read : slot->can_write) || wf_vector_is_empty(op)))
         arm(engine, slot, op);
-    else if (wf_hot_expects_urgent(&engine->hot) && is_large(op)) /* in its turn: not between two small ones */
+    else if (wf_hot_expects_urgent(&engine->hot) && is_large(op) && !(op->kind == WF_OP_SEND && op->urgent))
+        /* in its turn: not between two small ones */
         wf_list_push_back(&engine->runnable, &op->link);
     else
         run(engine, slot, op);

@@ -55,7 +55,7 @@ struct wf_op {
     uint32_t gather;  /* RECV: a thread that sleeps for it need not be woken before so many bytes are there, or the
                        * stream  ends. They have to come, whatever the poster does meanwhile. 0: any byte counts */
     bool urgent;      /* RECV of small messages: an engine lets it pass large transfers if it can, and may make their
-                         calls shorter */
+                         calls shorter. SEND: its poster will not poll: what the kernel takes goes to it at once */
     /* SEND: an engine with tells_start stores the time of its first call here, if the value is 0. NULL: not wanted.
      * Any thread may read it; relaxed. */
     _Atomic int64_t *began_ns;

@@ -77,6 +77,7 @@ static void submit_batch(struct wf_seal_engine *engine, struct wf_seal_lane *lan
     lane->op.fd = lane->socket->fd;
     lane->op.iov = &lane->iov;
     lane->op.iov_count = 1;
+    lane->op.urgent = lane->user && lane->user->urgent;
     lane->op.context = lane;
     engine->inner->ops->post(engine->inner, &lane->op);
     if (!lane->op.finished && has_more(lane) && !wf_link_in_list(&lane->link))

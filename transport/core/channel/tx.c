@@ -109,6 +109,8 @@ static void retain(struct wf_channel *channel, const struct wf_frame *frame, str
     place->frame = *frame;
     place->outbound = outbound;
     wf_window_spend(&tx->window, frame->length);
+    if (channel->kind == WF_CHANNEL_EXPRESS && frame->length > channel->lines->terms->eager)
+        tx->op.urgent = true; /* a brief message: its caller may not look again for long */
     if (frame->length == 0 || channel->kind != WF_CHANNEL_BULK)
         return;
     if (wf_rate_busy(&tx->rate, wf_world_now(channel->lines->guard->world)))
@@ -166,6 +168,7 @@ void wf_batch_begin(struct wf_channel *channel)
     wf_channel_release_batch(channel);
     tx->iov_count = tx->unsealed_count = tx->frame_count = 0;
     tx->used = 0;
+    tx->op.urgent = false;
     if (channel->payload)
         channel->payload->iov_count = 0;
 }

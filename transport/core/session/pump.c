@@ -321,7 +321,7 @@ static struct wf_channel *taker_of_brief(struct wf_session *session, const struc
     const struct weft_connection *connection = brief->connection;
     uint64_t pairs = wf_spread_pairs(session, connection->traffic, connection->ring);
     struct wf_channel *channel;
-    if (session->lines.rate[connection->traffic] != 0) /* express channels have a small part of it */
+    if (session->lines.rate[wf_group_class(group)] != 0) /* express channels have a small part of it */
         return NULL;
     while ((channel = wf_lines_first_idle(&session->lines, group, pairs)) && !suits_brief(channel, brief))
         pairs &= ~(UINT64_C(1) << channel->rail);
@@ -345,25 +345,27 @@ static struct wf_channel *taker(struct wf_session *session, const struct wf_outb
     return channel && channel->tx.started && channel->rx.started ? channel : NULL;
 }
 
-/* As pump(), for one channel. `fresh`: the message just posted, if it is small or brief and in no queue; or NULL. */
-static void pump_one(struct wf_channel *channel, struct wf_outbound *fresh, struct wf_worker *worker)
+/* As pump(), for one channel. `fresh`: the message just posted, if it is small or brief and in no queue; or NULL. True:
+ * not all of a brief message is with the kernel, so somebody must poll. */
+static bool pump_one(struct wf_channel *channel, struct wf_outbound *fresh, struct wf_worker *worker)
 {
     struct wf_session *session = wf_session_of(channel);
-    bool filled = fresh && wf_channel_take_fresh(channel, fresh);
+    bool brief = fresh && wf_ready_is_brief(fresh), filled = fresh && wf_channel_take_fresh(channel, fresh);
     if (fresh && !filled)
         wf_outbound_queue(fresh);
-    if (fresh && !filled && wf_ready_is_brief(fresh)) { /* bulk channels may take it */
+    if (brief && !filled) { /* bulk channels may take it */
         unlock_and_kick(session, worker);
-        return;
+        return false;
     }
     filled = filled || wf_channel_fill(channel);
     if (!filled && wf_session_wants(session, channel->group)) { /* its window is too small: another one's may do */
         pump(session, worker);
-        return;
+        return false;
     }
     wf_session_unlock(session);
     if (filled)
         wf_channel_post_send(channel);
+    return brief && wf_worker_works_when_polled(worker) && !channel->tx.op.finished;
 }
 
 void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *fresh)
@@ -372,12 +374,12 @@ void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *
     const struct wf_world *world = sessions->world;
     struct wf_worker *worker = wf_crew_callers_own(sessions->crew);
     /* Only tries for the token: the thread that has it may be waiting for the session's lock. */
-    bool token = worker && !world->manual && wf_worker_try(worker);
+    bool token = worker && !world->manual && wf_worker_try(worker), unfinished = false;
     struct wf_channel *channel = token ? taker(session, fresh) : NULL;
     if (fresh && !channel)
         wf_outbound_queue(fresh);
     if (channel)
-        pump_one(channel, fresh, worker);
+        unfinished = pump_one(channel, fresh, worker);
     else if (token && world->shared)
         pump(session, worker);
     else /* of the workers of rails it holds no token; its own serves its kick as the caller leaves */
@@ -386,6 +388,8 @@ void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *
         wf_devices_drive(sessions->devices, worker);
         wf_worker_leave(worker);
     }
+    if (unfinished)
+        wf_worker_recall(worker);
 }
 
 void wf_session_push(struct wf_session *session)

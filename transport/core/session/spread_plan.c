@@ -6,6 +6,7 @@
 #include "core/channel/channel.h"
 #include "core/message/connection.h"
 #include "core/message/ring.h"
+#include "core/rail/rail.h"
 #include "core/session/session.h"
 
 #define SLOW 2.0 /* a channel slower than the fastest rate divided by this takes no more than its share */
@@ -175,12 +176,21 @@ bool wf_spread_serves(const struct wf_channel *channel, const struct wf_ring *ri
     return wf_spread_pairs(wf_session_of(channel), channel->traffic, ring) >> channel->rail & 1;
 }
 
+/* Of this side's interface, bytes a second; 0: unknown. */
+static double line_rate(const struct wf_session *session, int pair)
+{
+    int rail = session->lines.rails[pair].local;
+    int32_t mbit = rail < 0 ? -1 : session->sessions->rails->each[rail].speed_mbit;
+    return mbit > 0 ? mbit * 125000.0 : 0;
+}
+
 bool wf_spread_is_slow(const struct wf_session *session, unsigned traffic, int pair, uint64_t bytes, int64_t most_ns)
 {
     const struct wf_spread *spread = session->loss.spreads[traffic];
     const struct wf_lane_total *total = &spread->pairs[pair];
-    return spread->total.lanes > total->lanes && total->known > 0 &&
-           (double)bytes * WF_NS_PER_S > (double)most_ns * (double)total->rates;
+    bool measured = spread->total.lanes > total->lanes && total->known > 0;
+    double rate = measured ? (double)total->rates : line_rate(session, pair);
+    return rate > 0 && (double)bytes * WF_NS_PER_S > (double)most_ns * rate;
 }
 
 /* The share of the channel among the lanes of `pairs`, whose sums are in `total`. */

@@ -59,8 +59,8 @@ bool wf_spread_serves(const struct wf_channel *channel, const struct wf_ring *ri
  */
 uint64_t wf_spread_plan(struct wf_channel *channel, const struct weft_connection *connection, uint64_t waiting);
 
-/* Would the pair of rails take longer than `most_ns` for so many bytes, and are there others that could help? No while
- * its rate is unknown. Session lock held. */
+/* Would the pair of rails take longer than `most_ns` for so many bytes? By its measured rate where there are others
+ * that could help, else by the line rate of the interface. No while neither is known. Session lock held. */
 bool wf_spread_is_slow(const struct wf_session *session, unsigned traffic, int pair, uint64_t bytes, int64_t most_ns);
 
 /* The channel because of which `channel` got nothing when the last question of its class was asked; or NULL. It is
