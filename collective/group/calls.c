@@ -79,6 +79,13 @@ static struct wf_coll_session *session_with(const struct weft_group *group, uint
     return group->hub->members[group->places[rank].member].session;
 }
 
+/* Of the attempts to connect to it that go on; "": none has failed. */
+static const char *last_failure(const struct weft_group *group, uint32_t rank)
+{
+    const struct wf_coll_session *dial = group->hub->members[group->places[rank].member].dial;
+    return dial ? dial->text : "";
+}
+
 int weft_group_connection(struct weft_group *group, uint32_t rank, int timeout_ms, struct weft_connection **out,
                           struct weft_error *err)
 {
@@ -98,8 +105,9 @@ int weft_group_connection(struct weft_group *group, uint32_t rank, int timeout_m
         if (result != 0)
             break;
         if (until_ns != WF_COLL_NEVER && wf_coll_now_ns() >= until_ns) {
-            result =
-                wf_coll_refuse(err, -ETIMEDOUT, "%s did not answer within %d ms", group->places[rank].name, timeout_ms);
+            const char *why = last_failure(group, rank);
+            result = wf_coll_refuse(err, -ETIMEDOUT, "%s did not answer within %d ms%s%s", group->places[rank].name,
+                                    timeout_ms, why[0] ? ": " : "", why);
             break;
         }
         wf_coll_rest(group->hub, until_ns);

@@ -64,6 +64,7 @@ struct wf_coll_session {
     uint32_t attempt;        /* of the addresses */
     int64_t again_ns;        /* DIALLING without a request: the next try */
     int64_t deadline_ns;     /* until it is OPEN */
+    int64_t asked_until_ns;  /* a user waits so long for it: it is not given up before; 0: none does */
     uint64_t expected_token; /* of who answers; 0: any */
     uint64_t used;           /* a count: least recently released */
     char *hello;             /* HELD */
@@ -155,7 +156,9 @@ struct weft_group {
     char trouble_text[WEFT_TEXT_BYTES];
     struct wf_coll_board board;
     const struct wf_coll_operation *judged;
-    uint64_t tended; /* the round in which its oldest operation was looked at */
+    uint64_t tended;                            /* the round of what follows: */
+    uint64_t present_due, ask_due, judged_next; /* orders of operations; 0: none */
+    int64_t judged_next_ns;
 };
 
 enum wf_coll_phase {
@@ -243,6 +246,8 @@ void wf_coll_fail(struct weft_group *group, int code, const char *format, ...) _
 void wf_coll_fail_all(struct wf_coll_hub *hub, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Ends every group that this member of the whole is in, and tells all others. */
 void wf_coll_member_lost(struct wf_coll_hub *hub, uint32_t member, int code, const char *why);
+/* The same of one group, if its member of that rank has been lost; below 0: it has none. */
+void wf_coll_end_if_lost(struct weft_group *group, int64_t rank);
 void wf_coll_told_failed(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text);
 void wf_coll_told_gone(struct wf_coll_hub *hub, const char *text);
 /* What has ended before this session was open. */
@@ -368,6 +373,8 @@ void wf_coll_board_destroy(struct weft_group *group);
 void wf_coll_board_began(struct weft_group *group);
 void wf_coll_board_present(struct weft_group *group, uint64_t number);
 void wf_coll_board_ask(struct weft_group *group, uint64_t number);
+/* A session with the member ends, and what this one has said there of itself may not have been read. */
+void wf_coll_board_unsaid(struct wf_coll_hub *hub, uint32_t member);
 void wf_coll_board_is_present(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text);
 void wf_coll_board_here(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text);
 /* Ends the group: names who is not in that operation. */
@@ -385,7 +392,7 @@ void wf_coll_rest(struct wf_coll_hub *hub, int64_t until_ns);
 int wf_coll_listen_for(struct wf_coll_hub *hub); /* posts the receive of control */
 
 /* --- reach.c --- */
-int wf_coll_reach(struct weft_group *group, uint32_t rank, int64_t deadline_ns, struct weft_error *err);
+int wf_coll_reach(struct weft_group *group, uint32_t rank, int64_t until_ns, struct weft_error *err);
 void wf_coll_part(struct wf_coll_hub *hub, struct wf_coll_session *session);
 void wf_coll_asked_to_part(struct wf_coll_hub *hub, struct wf_coll_session *session);
 void wf_coll_may_part(struct wf_coll_hub *hub, struct wf_coll_session *session, bool may);

@@ -28,10 +28,12 @@ void wf_coll_may_part(struct wf_coll_hub *hub, struct wf_coll_session *session, 
     if (!session->parting)
         return;
     session->parting = false;
-    if (may)
+    if (may) {
+        wf_coll_board_unsaid(hub, (uint32_t)session->rank);
         wf_coll_session_close(hub, session);
-    else
+    } else {
         session->kept = true;
+    }
 }
 
 /* Makes room for one more session: 1: there is; 0: soon; or -EMFILE. */
@@ -55,8 +57,15 @@ static int make_room(struct wf_coll_hub *hub, struct weft_error *err)
     return 0;
 }
 
+/* The dial itself has no deadline: others may wait for it, too, and want it for longer. */
+static void ask_until(struct wf_coll_session *dial, int64_t until_ns)
+{
+    if (dial && until_ns != WF_COLL_NEVER && until_ns > dial->asked_until_ns)
+        dial->asked_until_ns = until_ns;
+}
+
 /* 1: the member's session has its connections; 0: not yet; or why not. */
-int wf_coll_reach(struct weft_group *group, uint32_t rank, int64_t deadline_ns, struct weft_error *err)
+int wf_coll_reach(struct weft_group *group, uint32_t rank, int64_t until_ns, struct weft_error *err)
 {
     struct wf_coll_hub *hub = group->hub;
     const struct wf_coll_place *place = &group->places[rank];
@@ -68,6 +77,7 @@ int wf_coll_reach(struct weft_group *group, uint32_t rank, int64_t deadline_ns, 
         return wf_coll_refuse(err, -ESHUTDOWN, "%s has left the group", place->name);
     if (session && !session->parting)
         return session->data && session->work;
+    ask_until(member->dial, until_ns);
     if (session || member->dial)
         return 0;
     if (member->failure < 0) {
@@ -78,6 +88,7 @@ int wf_coll_reach(struct weft_group *group, uint32_t rank, int64_t deadline_ns, 
     int result = make_room(hub, err);
     if (result <= 0)
         return result;
-    result = wf_coll_dial(hub, place->member, deadline_ns, 0, true);
+    result = wf_coll_dial(hub, place->member, WF_COLL_NEVER, 0, true);
+    ask_until(member->dial, until_ns);
     return result < 0 ? wf_coll_refuse(err, result, "no memory for a session") : 0;
 }

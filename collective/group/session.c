@@ -143,6 +143,7 @@ static struct wf_coll_session *renew(struct wf_coll_hub *hub, struct wf_coll_ses
     next->dials = true;
     next->on_demand = session->on_demand;
     next->deadline_ns = session->deadline_ns;
+    next->asked_until_ns = session->asked_until_ns;
     next->expected_token = session->expected_token;
     next->attempt = session->attempt;
     next->failing_ns = session->failing_ns;
@@ -169,9 +170,9 @@ static bool is_unreached(const struct wf_coll_hub *hub, const struct wf_coll_ses
     if (hub->phase != WF_COLL_MADE || session->deadline_ns != WF_COLL_NEVER)
         return false;
     for (const struct wf_coll_operation *at = hub->operations; at; at = at->next)
-        if (!at->ended && at->deadline_ns != WF_COLL_NEVER)
+        if (!at->ended && at->deadline_ns != WF_COLL_NEVER && wf_coll_rank_of(at->group, session->rank) >= 0)
             return false;
-    return now_ns - session->failing_ns >= UNREACHED_NS;
+    return now_ns - session->failing_ns >= UNREACHED_NS && now_ns >= session->asked_until_ns;
 }
 
 static void try_failed(struct wf_coll_hub *hub, struct wf_coll_session *session, int status, const char *text)

@@ -148,6 +148,40 @@ static void only_the_tree(void)
     group_world_destroy(&world);
 }
 
+/* Rank 3 computes, and rank 0 is in a hurry: that it has no connection in time is no matter of the group. */
+static int in_a_hurry(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    struct weft_connection *connection;
+    struct weft_group *pair = NULL;
+    float one = 1, sum = 0;
+    int result = weft_group_split(group, process->rank % 3 == 0 ? 0 : -1, 0, GROUP_MS, &pair, err);
+    if (result == 0 && process->rank == 0) {
+        LOOP_CHECK(weft_group_connection(pair, 1, 0, &connection, err) == -ETIMEDOUT, "'%s'", err->text);
+        loop_tell(process->out, 1);
+    } else if (result == 0 && process->rank == 3) {
+        loop_hear(process->in);
+    }
+    if (pair && result == 0)
+        result = weft_group_all_reduce(pair, &one, &sum, 1, WEFT_FLOAT32, WEFT_SUM, GROUP_MS, err);
+    LOOP_CHECK(!pair || result < 0 || sum == 2, "%g", (double)sum);
+    if (result == 0)
+        result = group_pass(process, group, GROUP_MS, err);
+    weft_group_destroy(pair);
+    return result;
+}
+
+static void short_of_time(void)
+{
+    struct group_world world;
+    group_world_create(&world, 6, in_a_hurry);
+    group_start_all(&world);
+    loop_hear(world.process[0].child.in);
+    loop_tell(world.process[3].child.out, 1);
+    group_join_all(&world);
+    group_check_all(&world, -1, 0, NULL);
+    group_world_destroy(&world);
+}
+
 /* Ranks 0 and 3 are a pair without a session. All others leave, and rank 3 is killed: nobody tells rank 0 of it. */
 static int needs_the_dead(struct group_process *process, struct weft_group *group, struct weft_error *err)
 {
@@ -192,10 +226,8 @@ int main(int argc, char **argv)
         LOOP_CASE(nobody_tells, 90),
     };
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(all_pairs, 60),
-        LOOP_CASE(bounded, 40),
-        LOOP_CASE(the_limit, 20),
-        LOOP_CASE(only_the_tree, 20),
+        LOOP_CASE(all_pairs, 60),     LOOP_CASE(bounded, 40),       LOOP_CASE(the_limit, 20),
+        LOOP_CASE(only_the_tree, 20), LOOP_CASE(short_of_time, 20),
     };
     return unreached ? cmocka_run_group_tests(half_a_minute, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
 }
