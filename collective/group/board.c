@@ -101,6 +101,13 @@ void wf_coll_board_present(struct weft_group *group, uint64_t number)
     wf_coll_say(group->hub, session, WF_COLL_PRESENT, "%u %llu", group->places[0].id, (unsigned long long)number);
 }
 
+void wf_coll_board_unsaid(struct wf_coll_hub *hub, uint32_t member)
+{
+    for (struct weft_group *group = &hub->whole; group; group = wf_coll_next_group(hub, group))
+        if (group->size > 0 && group->places[0].member == member)
+            group->board.presented = 0;
+}
+
 static void read_board(struct wf_coll_hub *hub, struct wf_coll_task *task, const struct weft_completion *completion)
 {
     struct look *look = (struct look *)task;
@@ -219,7 +226,7 @@ void wf_coll_board_judge(const struct wf_coll_operation *operation)
     struct weft_group *group = operation->group;
     int waited_ms = (int)((wf_coll_now_ns() - operation->started_ns) / 1000000);
     char names[160], what[64];
-    bool known = group->rank == 0 || (group->board.seen_valid && group->board.asked == operation->order);
+    bool known = group->rank == 0 || (group->board.seen_valid && group->board.asked >= operation->order);
     bool line = operation->op && wf_op_is_line(operation->op);
     group->judged = operation;
     name_operation(operation, what);

@@ -129,6 +129,16 @@ static void tell_gone(struct wf_coll_hub *hub, struct wf_coll_session *session, 
                 member->host[0] ? member->host : "-", member->failure, member->text);
 }
 
+void wf_coll_end_if_lost(struct weft_group *group, int64_t rank)
+{
+    const struct wf_coll_member *member = rank < 0 ? NULL : &group->hub->members[group->places[rank].member];
+    if (!member || !member->lost || group->status < 0)
+        return;
+    snprintf(group->text, sizeof group->text, "%s is lost: %s", group->places[rank].name, member->text);
+    group->by_loss = true;
+    end(group, member->failure);
+}
+
 void wf_coll_member_lost(struct wf_coll_hub *hub, uint32_t rank, int code, const char *why)
 {
     struct wf_coll_member *member = &hub->members[rank];
@@ -144,14 +154,9 @@ void wf_coll_member_lost(struct wf_coll_hub *hub, uint32_t rank, int code, const
     for (struct wf_coll_session *session = hub->sessions; session; session = session->next)
         if (session->state == WF_COLL_OPEN)
             tell_gone(hub, session, rank);
-    for (struct weft_group *group = &hub->whole; group; group = wf_coll_next_group(hub, group)) {
-        int64_t place = wf_coll_rank_of(group, rank);
-        if (place < 0 || group->status < 0)
-            continue;
-        snprintf(group->text, sizeof group->text, "%s is lost: %s", group->places[place].name, why);
-        group->by_loss = true;
-        end(group, code);
-    }
+    for (struct weft_group *group = &hub->whole; group; group = wf_coll_next_group(hub, group))
+        if (group->formed)
+            wf_coll_end_if_lost(group, wf_coll_rank_of(group, rank));
 }
 
 void wf_coll_told_gone(struct wf_coll_hub *hub, const char *text)

@@ -6,7 +6,8 @@
 
 #include "collective/group/group.h"
 
-#define CROWDED_NS 1000000 /* until posts are tried again that found the setting `requests` exhausted */
+#define CROWDED_NS 1000000            /* until posts are tried again that found the setting `requests` exhausted */
+#define PRESENT_NS (2 * 1000000000LL) /* who waits for longer tells the board: others may have less patience */
 
 /* The place of the first operation from `at` on that is the group's; NULL is in it: there is none. */
 static struct wf_coll_operation **of_group(struct wf_coll_operation **at, const struct weft_group *group)
@@ -28,7 +29,7 @@ struct wf_coll_operation *wf_coll_operation_add(struct weft_group *group, int ti
         .waited = waited,
         .user_data = user_data,
         .started_ns = now_ns,
-        .present_ns = timeout_ms < 0 ? WF_COLL_NEVER : now_ns + time_ns / 4,
+        .present_ns = now_ns + (timeout_ms < 0 || time_ns / 4 > PRESENT_NS ? PRESENT_NS : time_ns / 4),
         .ask_ns = timeout_ms < 0 ? WF_COLL_NEVER : now_ns + time_ns - time_ns / 12,
         .deadline_ns = timeout_ms < 0 ? WF_COLL_NEVER : now_ns + time_ns,
     };
@@ -161,22 +162,39 @@ uint64_t wf_coll_operations_done(const struct weft_group *group)
 
 /* --- time --- */
 
-/* From `at` on, the first operation that is the oldest of its group with a deadline, in this round. */
-static struct wf_coll_operation *oldest(struct wf_coll_operation *at, uint64_t round)
+static bool is_judged(const struct wf_coll_operation *operation)
 {
-    while (at && (at->ended || at->deadline_ns == WF_COLL_NEVER || at->group->status < 0 || at->group->leaving ||
-                  at->group->tended == round))
-        at = at->next;
-    if (at)
-        at->group->tended = round;
-    return at;
+    return !operation->ended && operation->group->status == 0 && !operation->group->leaving;
+}
+
+/* Notes in each group the newest operation for which it is time to tell the board, and to ask it: what is said of one
+ * holds for all before it. And the one that is judged first of those to ask for: an answer for it is enough. */
+static void note_due(struct wf_coll_hub *hub, int64_t now_ns)
+{
+    uint64_t round = ++hub->rounds;
+    for (const struct wf_coll_operation *at = hub->operations; at; at = at->next) {
+        struct weft_group *group = at->group;
+        if (group->tended != round)
+            group->present_due = group->ask_due = group->judged_next = 0;
+        int64_t first_ns = group->judged_next ? group->judged_next_ns : WF_COLL_NEVER;
+        group->tended = round;
+        if (is_judged(at) && now_ns >= at->present_ns)
+            group->present_due = at->order;
+        if (!is_judged(at) || now_ns < at->ask_ns)
+            continue;
+        group->ask_due = at->order;
+        if (at->deadline_ns < first_ns) {
+            group->judged_next = at->order;
+            group->judged_next_ns = at->deadline_ns;
+        }
+    }
 }
 
 static void tend(const struct wf_coll_operation *operation, int64_t now_ns)
 {
-    if (now_ns >= operation->present_ns)
+    if (operation->order == operation->group->present_due)
         wf_coll_board_present(operation->group, operation->order);
-    if (now_ns >= operation->ask_ns)
+    if (operation->order == operation->group->ask_due && operation->group->board.asked < operation->group->judged_next)
         wf_coll_board_ask(operation->group, operation->order);
     if (now_ns >= operation->deadline_ns)
         wf_coll_board_judge(operation);
@@ -184,22 +202,19 @@ static void tend(const struct wf_coll_operation *operation, int64_t now_ns)
 
 void wf_coll_operations_tend(struct wf_coll_hub *hub, int64_t now_ns)
 {
-    uint64_t round = ++hub->rounds;
-    struct wf_coll_operation *operation = oldest(hub->operations, round);
-    for (; operation; operation = oldest(operation->next, round))
-        tend(operation, now_ns);
+    note_due(hub, now_ns);
+    for (const struct wf_coll_operation *at = hub->operations; at; at = at->next)
+        if (is_judged(at))
+            tend(at, now_ns);
 }
 
 int64_t wf_coll_operations_next_ns(struct wf_coll_hub *hub)
 {
     int64_t next_ns = WF_COLL_NEVER, now_ns = wf_coll_now_ns();
-    uint64_t round = ++hub->rounds;
-    struct wf_coll_operation *operation = oldest(hub->operations, round);
-    for (; operation; operation = oldest(operation->next, round)) {
-        int64_t at_ns = operation->present_ns > now_ns ? operation->present_ns
-                        : operation->ask_ns > now_ns   ? operation->ask_ns
-                                                       : operation->deadline_ns;
-        next_ns = at_ns < next_ns ? at_ns : next_ns;
+    for (const struct wf_coll_operation *at = hub->operations; at; at = at->next) {
+        int64_t at_ns = at->present_ns > now_ns ? at->present_ns : at->ask_ns > now_ns ? at->ask_ns : at->deadline_ns;
+        if (is_judged(at) && at_ns < next_ns)
+            next_ns = at_ns;
     }
     return hub->crowded && now_ns + CROWDED_NS < next_ns ? now_ns + CROWDED_NS : next_ns;
 }

@@ -153,6 +153,8 @@ static void settle(struct weft_group *group, const struct entry *entries, const 
     if (group->rank > 0)
         wf_coll_board_destroy(group);
     group->formed = true;
+    for (uint32_t rank = 0; rank < count; rank++) /* since the split began */
+        wf_coll_end_if_lost(group, rank);
 }
 
 /* One member that can make no group is known to all of its colour: none of them makes one. */
@@ -189,6 +191,11 @@ static int split(struct weft_group *parent, struct entry *entries, int timeout_m
     struct wf_coll_hub *hub = parent->hub;
     struct entry *own = &entries[parent->rank];
     pthread_mutex_lock(&hub->lock);
+    if (parent->status < 0) { /* its context may be gone */
+        int status = wf_coll_refuse(err, parent->status, "%s", parent->text);
+        pthread_mutex_unlock(&hub->lock);
+        return status;
+    }
     struct weft_group *group = own->color >= 0 ? begin(parent) : NULL;
     own->id = group ? group->id : 0;
     own->board_key = group ? group->board.key : 0;

@@ -6,9 +6,9 @@
  *         its start + 1/2 of the barrier's patience   until all who wait in it have told the board, and rank 0
  *         its start + 23/24                           until the board has answered this member
  *
- * A member tells the board after a quarter of its patience, and asks it before the last twelfth (collective/group). The
- * rest of the process, libweft with it, sees the true time. After half of LOOP_WAIT_MS this one does, too: then the
- * words are wrong, and the test ends.
+ * A member tells the board after a quarter of its patience (2 s at most), and asks it before the last twelfth
+ * (collective/group). The rest of the process, libweft with it, sees the true time. After half of LOOP_WAIT_MS this one
+ * does, too: then the words are wrong, and the test ends.
  */
 #ifndef GROUP_CLOCK_H
 #define GROUP_CLOCK_H

@@ -52,6 +52,11 @@ static int run(int in, int out, void *arg)
     snprintf(shared->text[process->slot], WEFT_TEXT_BYTES, "%s", err.text);
     weft_group_destroy(group);
     loop_context_end(context);
+    if (process->kept) {
+        struct weft_group *none = NULL;
+        LOOP_CHECK(weft_group_split(process->kept, 0, 0, GROUP_MS, &none, &err) == -ESHUTDOWN && !none,
+                   "a group of one whose whole is gone: '%s'", err.text);
+    }
     weft_group_destroy(process->kept);
     return __lsan_do_recoverable_leak_check ? __lsan_do_recoverable_leak_check() : 0;
 }

@@ -370,7 +370,10 @@ static int leave_unseen(struct group_process *process, struct weft_group *group,
             LOOP_CHECK(process->number && sum == 2, "%g, and rank 0 has not begun it", (double)sum);
             late = weft_group_all_reduce(pair, &one, &sum, 1, WEFT_FLOAT32, WEFT_SUM, NEVER_COMES, err);
         }
-        ended(late, err, -ESHUTDOWN, "rank 0 (", "has left the group");
+        if (process->number && late == -ETIMEDOUT) /* the session was there in time: rank 0 has said what ended it */
+            ended(late, err, -ETIMEDOUT, "collective 1 (all-reduce): rank 1 (", "did not start it");
+        else
+            ended(late, err, -ESHUTDOWN, "rank 0 (", "has left the group");
     }
     int result = group_pass(process, group, GROUP_MS, err);
     if (process->rank > 0)
