@@ -264,11 +264,13 @@ struct nccl_net_attr {
  *               `device` may be NULL; *device is NULL, or asks for device offload.
  *   accept      *comm NULL: call again. The listening comm is closed right after success.
  *   reg_mr      also while transfers run. `type` is one of nccl_ptr.
+ *   dereg_mr    also with requests under way in that memory, when NCCL aborts; the memory is free afterwards, and the
+ *               comm is closed later.
  *   isend       *request NULL: call again.
  *   irecv       n slots, of which each takes one send with its tag; sends and receives match in the order in which they
  *               were posted. A slot may be larger than its send; a larger send is an error. *request NULL: call again.
  *   test        any request in any order. `sizes`: one per slot; may be NULL.
- *   close_*     also with requests under way; their memory is free afterwards.
+ *   close_*     also with requests under way. Their memory may have been deregistered and freed before.
  */
 
 /* A logger for all communicators of the process: v8 to v10 are initialised once and never finalised. */

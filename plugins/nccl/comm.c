@@ -39,6 +39,7 @@ static struct plugin_comm *make_comm(struct plugin_device *device, struct plugin
         comm->requests[i] = (struct plugin_request){.comm = comm, .parts = &comm->parts[i * parts_each]};
         comm->free[i] = (uint16_t)i;
     }
+    pthread_mutex_init(&comm->lock, NULL);
     comm->device = device;
     comm->session = session;
     comm->connection = connection;
@@ -57,12 +58,18 @@ static void close_connection(struct plugin_device *device, struct weft_connectio
     weft_connection_close_start(connection, &options, &request, NULL);
 }
 
+static void free_comm(struct plugin_comm *comm)
+{
+    pthread_mutex_destroy(&comm->lock);
+    free(comm);
+}
+
 enum nccl_result plugin_close(void *handle)
 {
     struct plugin_comm *comm = handle;
     struct plugin_device *device = comm->device;
     if (!device) {
-        free(comm);
+        free_comm(comm);
         return NCCL_SUCCESS;
     }
     enum nccl_result result = plugin_stop(comm);
@@ -75,7 +82,7 @@ enum nccl_result plugin_close(void *handle)
     plugin_session_leave(device, comm->session);
     plugin_look(device);
     pthread_mutex_unlock(&device->lock);
-    free(comm);
+    free_comm(comm);
     return result;
 }
 

@@ -2,7 +2,8 @@
  * comm.h: listeners, and the comms that connect() and accept() make. A comm is one connection of the library, in one
  * direction. A listener is an endpoint, and stays until both sides have closed what was accepted on it.
  *
- * With plugin_device.lock held, but for what a comm's own threads do with it (transfer.c).
+ * With plugin_device.lock held, but for what a comm's own threads do with it (transfer.c): the progress thread posts
+ * and tests, and the service thread may deregister memory meanwhile, so plugin_comm.lock guards the requests.
  */
 #ifndef WEFT_NCCL_COMM_H
 #define WEFT_NCCL_COMM_H
@@ -27,12 +28,22 @@ struct plugin_listener {
     struct plugin_waiting waiting;   /* for a connect() */
 };
 
+/* What regMr() hands out. Owner: NCCL, until deregMr(). `comm` is looked at only while there are uses, that is, while
+ * it is open. */
+struct plugin_memory {
+    struct plugin_comm *comm;
+    struct weft_registration *registration; /* NULL: host memory, which the library need not know */
+    atomic_int uses;                        /* parts under way in it */
+};
+
 /* One operation of the library. */
 struct plugin_part {
     struct weft_request *request; /* NULL: it has ended */
+    struct plugin_memory *memory; /* that it uses; NULL: it has ended, or NCCL named none */
     void *event;                  /* NCCL's profiler's; NULL: none */
     size_t capacity;
-    int size; /* bytes moved, once it has ended */
+    int size;                /* bytes moved, once it has ended */
+    enum nccl_result result; /* once it has ended */
 };
 
 /* What isend() and irecv() hand out. */
@@ -49,7 +60,8 @@ struct plugin_comm {
     struct weft_connection *connection;
     struct plugin_listener *listener; /* NULL: it sends */
     nccl_profiler profiler;
-    int free_count; /* requests not in use, as a stack */
+    pthread_mutex_t lock; /* for what stands below it */
+    int free_count;       /* requests not in use, as a stack */
     uint16_t free[PLUGIN_PARTS_MAX];
     struct plugin_request requests[PLUGIN_PARTS_MAX]; /* a receiver has an eighth of them, with eight parts each */
     struct plugin_part parts[PLUGIN_PARTS_MAX];

@@ -2,10 +2,11 @@
  * plugin.h: the plugin behind all five tables. It holds on to weft.h alone.
  *
  *     a request that test() calls done is done: its bytes are where they belong, its memory is NCCL's again;
- *     no call waits for another machine, and after close_*() has returned nothing touches memory of that comm.
+ *     no call waits for another machine, and nothing touches memory after its dereg_mr(), nor memory of a comm after
+ *     its close_*().
  *
- * Threads: as abi.h says; of one comm, isend, irecv, test and close come one after the other.
- * Locks: plugin.lock -> plugin_device.lock. What moves bytes takes neither.
+ * Threads: as abi.h says; of one comm, isend, irecv, test and close come one after the other, dereg_mr beside them.
+ * Locks: plugin.lock -> plugin_device.lock. What moves bytes takes neither, but plugin_comm.lock, and nothing with it.
  */
 #ifndef WEFT_NCCL_PLUGIN_H
 #define WEFT_NCCL_PLUGIN_H
@@ -105,6 +106,8 @@ enum nccl_result plugin_test(void *request, int *done, int *sizes);
 /* Received bytes are in place when test() says so: there is nothing to flush. */
 enum nccl_result plugin_iflush(void **request);
 enum nccl_result plugin_reg_mr(void *comm, void *data, size_t size, int type, void **mhandle);
+/* Cancels what is under way in that memory, on the comm that it was registered for; test() of it is an error then.
+ * NULL is allowed. */
 enum nccl_result plugin_dereg_mr(void *mhandle);
 
 /* --- what is said (say.c) --- */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "plugins/nccl/comm.h"
 
@@ -47,6 +48,29 @@ static void give_back(struct plugin_request *request)
     comm->free[comm->free_count++] = (uint16_t)(request - comm->requests);
 }
 
+/* The part takes its memory, or gives it back: the last touch of `memory`, which deregMr() may free then. */
+static void use(struct plugin_part *part, struct plugin_memory *memory)
+{
+    if (memory)
+        atomic_fetch_add_explicit(&memory->uses, 1, memory_order_relaxed);
+    part->memory = memory;
+}
+
+static void use_no_more(struct plugin_part *part)
+{
+    if (part->memory)
+        atomic_fetch_sub_explicit(&part->memory->uses, 1, memory_order_release);
+    part->memory = NULL;
+}
+
+static void end_part(const struct plugin_comm *comm, struct plugin_part *part, enum nccl_result result)
+{
+    part->request = NULL;
+    part->result = result;
+    end_event(comm, part);
+    use_no_more(part);
+}
+
 static bool is_gone(const struct plugin_comm *comm)
 {
     if (!comm->device)
@@ -60,31 +84,81 @@ static uint64_t tag_of(int tag)
     return (uint32_t)tag;
 }
 
+/* Can `mhandle`, which may be NULL, be used on this comm? deregMr() looks for its uses there alone. */
+static bool is_ours(const struct plugin_comm *comm, const struct plugin_memory *memory)
+{
+    if (memory && memory->comm != comm)
+        plugin_warn("memory is used on a comm that it was not registered for");
+    return !memory || memory->comm == comm;
+}
+
+/* Begins one operation. `comm` is locked. */
+static int post(struct plugin_comm *comm, struct plugin_part *part, void *data, size_t size, int tag,
+                struct plugin_memory *memory, void *phandle)
+{
+    struct weft_options options = {.registration = memory ? memory->registration : NULL};
+    *part = (struct plugin_part){.capacity = size};
+    begin_event(comm, part, phandle, size);
+    use(part, memory);
+    int result = comm->listener ? weft_recv(comm->connection, data, size, tag_of(tag), &options, &part->request)
+                                : weft_send(comm->connection, data, size, tag_of(tag), &options, &part->request);
+    if (result < 0)
+        end_part(comm, part, plugin_result(result));
+    return result;
+}
+
+static enum nccl_result send_locked(struct plugin_comm *comm, void *data, size_t size, int tag,
+                                    struct plugin_memory *memory, void *phandle, void **out)
+{
+    struct plugin_request *request = take_request(comm, 1);
+    if (!request)
+        return NCCL_SUCCESS;
+    int result = post(comm, request->parts, data, size, tag, memory, phandle);
+    if (result == 0) {
+        *out = request;
+        return NCCL_SUCCESS;
+    }
+    give_back(request);
+    if (result == -EAGAIN)
+        return NCCL_SUCCESS;
+    plugin_warn("send of %zu bytes: %s", size, weft_last_error());
+    return plugin_result(result);
+}
+
 enum nccl_result plugin_isend(void *handle, void *data, size_t size, int tag, void *mhandle, void *phandle, void **out)
 {
     struct plugin_comm *comm = handle;
     *out = NULL;
     if (is_gone(comm))
         return NCCL_INVALID_USAGE;
-    struct plugin_request *request = take_request(comm, 1);
+    if (!is_ours(comm, mhandle))
+        return NCCL_INVALID_ARGUMENT;
+    pthread_mutex_lock(&comm->lock);
+    enum nccl_result result = send_locked(comm, data, size, tag, mhandle, phandle, out);
+    pthread_mutex_unlock(&comm->lock);
+    return result;
+}
+
+static enum nccl_result receive_locked(struct plugin_comm *comm, int n, void **data, const size_t *sizes,
+                                       const int *tags, void **mhandles, void **phandles, void **out)
+{
+    struct plugin_request *request = take_request(comm, n);
     if (!request)
         return NCCL_SUCCESS;
-    struct plugin_part *part = request->parts;
-    struct weft_options options = {.registration = mhandle};
-    part->capacity = size;
-    begin_event(comm, part, phandle, size);
-    int result = weft_send(comm->connection, data, size, tag_of(tag), &options, &part->request);
-    if (result == 0) {
-        *out = request;
-        return NCCL_SUCCESS;
+    for (int i = 0; i < n; i++) {
+        int result = post(comm, &request->parts[i], data[i], sizes[i], tags[i], mhandles ? mhandles[i] : NULL,
+                          phandles ? phandles[i] : NULL);
+        if (result == 0)
+            continue;
+        if (i == 0)
+            give_back(request);
+        if (i == 0 && result == -EAGAIN)
+            return NCCL_SUCCESS;
+        plugin_warn("receive of up to %zu bytes: %s", sizes[i], weft_last_error());
+        return plugin_result(result);
     }
-    end_event(comm, part);
-    part->request = NULL;
-    give_back(request);
-    if (result == -EAGAIN)
-        return NCCL_SUCCESS;
-    plugin_warn("send of %zu bytes: %s", size, weft_last_error());
-    return plugin_result(result);
+    *out = request;
+    return NCCL_SUCCESS;
 }
 
 enum nccl_result plugin_irecv(void *handle, int n, void **data, const size_t *sizes, const int *tags, void **mhandles,
@@ -98,62 +172,49 @@ enum nccl_result plugin_irecv(void *handle, int n, void **data, const size_t *si
         plugin_warn("a receive has %d slots: 1 to %d are allowed", n, PLUGIN_RECVS_MAX);
         return NCCL_INVALID_USAGE;
     }
-    struct plugin_request *request = take_request(comm, n);
-    if (!request)
-        return NCCL_SUCCESS;
-    for (int i = 0; i < n; i++)
-        request->parts[i] = (struct plugin_part){.capacity = sizes[i]};
-    for (int i = 0; i < n; i++) {
-        struct plugin_part *part = &request->parts[i];
-        struct weft_options options = {.registration = mhandles ? mhandles[i] : NULL};
-        begin_event(comm, part, phandles ? phandles[i] : NULL, sizes[i]);
-        int result = weft_recv(comm->connection, data[i], sizes[i], tag_of(tags[i]), &options, &part->request);
-        if (result == 0)
-            continue;
-        end_event(comm, part);
-        part->request = NULL;
-        if (i == 0)
-            give_back(request);
-        if (i == 0 && result == -EAGAIN)
-            return NCCL_SUCCESS;
-        plugin_warn("receive of up to %zu bytes: %s", sizes[i], weft_last_error());
-        return plugin_result(result);
-    }
-    *out = request;
-    return NCCL_SUCCESS;
+    for (int i = 0; i < n && mhandles; i++)
+        if (!is_ours(comm, mhandles[i]))
+            return NCCL_INVALID_ARGUMENT;
+    pthread_mutex_lock(&comm->lock);
+    enum nccl_result result = receive_locked(comm, n, data, sizes, tags, mhandles, phandles, out);
+    pthread_mutex_unlock(&comm->lock);
+    return result;
 }
 
-static enum nccl_result refuse(const struct plugin_part *part, const struct weft_completion *completion)
+static void refuse(const struct plugin_part *part, const struct weft_completion *completion)
 {
     if (completion->status == -EMSGSIZE)
         plugin_warn("a message of %llu bytes came for a receive of %zu bytes: the ranks do not agree on the size",
                     (unsigned long long)completion->bytes, part->capacity);
     else
         plugin_warn("%s", completion->text);
-    return plugin_result(completion->status);
 }
 
-enum nccl_result plugin_test(void *handle, int *done, int *sizes)
+/* 1: it has ended, with its `result`; 0: it is under way; or a negative errno. */
+static int test_part(const struct plugin_comm *comm, struct plugin_part *part)
 {
-    struct plugin_request *request = handle;
+    struct weft_completion completion;
+    int result = part->request ? weft_test(part->request, &completion) : 1;
+    if (result < 1 || !part->request)
+        return result;
+    part->size = completion.bytes > INT_MAX ? INT_MAX : (int)completion.bytes;
+    end_part(comm, part, plugin_result(completion.status));
+    if (completion.status < 0)
+        refuse(part, &completion);
+    return 1;
+}
+
+static enum nccl_result test_locked(struct plugin_request *request, int *done, int *sizes)
+{
     int ended = 0;
-    *done = 0;
-    if (is_gone(request->comm))
-        return NCCL_INVALID_USAGE;
     for (int i = 0; i < request->count; i++) {
         struct plugin_part *part = &request->parts[i];
-        struct weft_completion completion;
-        int result = part->request ? weft_test(part->request, &completion) : 0;
+        int result = test_part(request->comm, part);
         if (result < 0)
             return plugin_result(result);
-        if (result == 1) {
-            part->request = NULL;
-            end_event(request->comm, part);
-            if (completion.status < 0)
-                return refuse(part, &completion);
-            part->size = completion.bytes > INT_MAX ? INT_MAX : (int)completion.bytes;
-        }
-        ended += !part->request;
+        if (result == 1 && part->result != NCCL_SUCCESS)
+            return part->result;
+        ended += result;
     }
     if (ended < request->count)
         return NCCL_SUCCESS;
@@ -164,28 +225,64 @@ enum nccl_result plugin_test(void *handle, int *done, int *sizes)
     return NCCL_SUCCESS;
 }
 
+enum nccl_result plugin_test(void *handle, int *done, int *sizes)
+{
+    struct plugin_request *request = handle;
+    struct plugin_comm *comm = request->comm;
+    *done = 0;
+    if (is_gone(comm))
+        return NCCL_INVALID_USAGE;
+    pthread_mutex_lock(&comm->lock);
+    enum nccl_result result = test_locked(request, done, sizes);
+    pthread_mutex_unlock(&comm->lock);
+    return result;
+}
+
 enum nccl_result plugin_iflush(void **request)
 {
     *request = NULL;
     return NCCL_SUCCESS;
 }
 
-enum nccl_result plugin_stop(struct plugin_comm *comm)
+/* Waits for the end of a cancelled part, which may also have come before the cancel. */
+static enum nccl_result await_part(const struct plugin_comm *comm, struct plugin_part *part)
+{
+    struct weft_completion completion;
+    int result = weft_wait(part->request, STOP_MS, &completion);
+    if (result == -ETIMEDOUT) {
+        plugin_warn("an operation of %zu bytes did not end in %d s: its memory is still in use", part->capacity,
+                    STOP_MS / 1000);
+        return NCCL_INTERNAL_ERROR;
+    }
+    bool whole = result == 0 && completion.status == 0;
+    part->size = !whole ? 0 : completion.bytes > INT_MAX ? INT_MAX : (int)completion.bytes;
+    end_part(comm, part, whole ? NCCL_SUCCESS : NCCL_INVALID_USAGE);
+    return NCCL_SUCCESS;
+}
+
+/* Ends what is under way in `memory`; NULL: on the whole comm. The lock is held all the time: a test() would free
+ * what this waits for. */
+static enum nccl_result stop_parts(struct plugin_comm *comm, const struct plugin_memory *memory)
 {
     enum nccl_result result = NCCL_SUCCESS;
+    pthread_mutex_lock(&comm->lock);
     for (int i = 0; i < PLUGIN_PARTS_MAX; i++)
-        if (comm->parts[i].request)
+        if (comm->parts[i].request && (!memory || comm->parts[i].memory == memory))
             weft_cancel(comm->parts[i].request);
     for (int i = 0; i < PLUGIN_PARTS_MAX; i++) {
         struct plugin_part *part = &comm->parts[i];
-        if (part->request && weft_wait(part->request, STOP_MS, NULL) == -ETIMEDOUT) {
-            plugin_warn("an operation of %zu bytes did not end in %d s: its memory is still in use", part->capacity,
-                        STOP_MS / 1000);
+        if (part->request && (!memory || part->memory == memory) && await_part(comm, part) != NCCL_SUCCESS)
             result = NCCL_INTERNAL_ERROR;
-        }
-        part->request = NULL;
-        end_event(comm, part);
     }
+    pthread_mutex_unlock(&comm->lock);
+    return result;
+}
+
+enum nccl_result plugin_stop(struct plugin_comm *comm)
+{
+    enum nccl_result result = stop_parts(comm, NULL);
+    for (int i = 0; i < PLUGIN_PARTS_MAX; i++) /* also those that did not end */
+        end_part(comm, &comm->parts[i], NCCL_INTERNAL_ERROR);
     return result;
 }
 
@@ -197,25 +294,38 @@ enum nccl_result plugin_reg_mr(void *handle, void *data, size_t size, int type, 
     *mhandle = NULL;
     if (is_gone(comm))
         return NCCL_INVALID_USAGE;
-    if (type == NCCL_PTR_HOST)
-        return NCCL_SUCCESS;
-    if (!(type & comm->device->ptr_support)) {
+    if (type != NCCL_PTR_HOST && !(type & comm->device->ptr_support)) {
         plugin_warn("memory of kind %d cannot be registered: WEFT_NCCL_PTR=cuda takes GPU memory", type);
         return NCCL_INVALID_ARGUMENT;
     }
-    struct weft_registration *registration;
+    struct plugin_memory *memory = calloc(1, sizeof *memory);
+    if (!memory)
+        return NCCL_SYSTEM_ERROR;
+    memory->comm = comm;
     struct weft_error err;
-    int result = weft_register_for(comm->device->context, data, size, 0, &registration, &err);
+    int result = type == NCCL_PTR_HOST
+                     ? 0
+                     : weft_register_for(comm->device->context, data, size, 0, &memory->registration, &err);
     if (result < 0) {
+        free(memory);
         plugin_warn("%s", err.text);
         return plugin_result(result);
     }
-    *mhandle = registration;
+    *mhandle = memory;
     return NCCL_SUCCESS;
 }
 
+/* When NCCL aborts, it deregisters and frees memory of requests under way, and closes their comm only then. And the
+ * library's deregistration waits for them, whose other side may be gone: so they are cancelled first. */
 enum nccl_result plugin_dereg_mr(void *mhandle)
 {
-    weft_deregister(mhandle);
+    struct plugin_memory *memory = mhandle;
+    if (!memory)
+        return NCCL_SUCCESS;
+    bool busy = atomic_load_explicit(&memory->uses, memory_order_acquire) > 0;
+    if (busy && memory->comm->device && stop_parts(memory->comm, memory) != NCCL_SUCCESS)
+        return NCCL_INTERNAL_ERROR; /* some part still points to it */
+    weft_deregister(memory->registration);
+    free(memory);
     return NCCL_SUCCESS;
 }

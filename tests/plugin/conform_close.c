@@ -18,7 +18,9 @@ static struct {
     unsigned char *memory;
     void *mhandle;
     void *request[REQUESTS];
-    int tests; /* how often each is tested before the close */
+    int tests;      /* how often each is tested before the close */
+    bool looked_at; /* each is tested once more after its memory was deregistered */
+    bool read_only; /* from then on: the plugin's own write is a fault */
 } left;
 
 static void *comm_of(void)
@@ -56,16 +58,46 @@ static void post_left(void *arg)
     }
 }
 
-/* As NCCL's: memory first, then the comm; and the memory is someone else's from then on. */
-static void close_left(void *arg)
+/* The memory is someone else's as soon as it is deregistered. */
+static void deregister_left(void *arg)
 {
     (void)arg;
     MUST(net_dereg(comm_of(), left.mhandle));
+    memset(left.memory, POISON, REQUESTS * SIZE);
+    if (left.read_only)
+        mprotect(left.memory, REQUESTS * SIZE, PROT_READ);
+}
+
+/* What was not done is an error. */
+static void look_at_left(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < REQUESTS; i++) {
+        bool done = false;
+        if (left.request[i])
+            CHECK(net_test(left.request[i], &done, NULL) != NCCL_SUCCESS || done,
+                  "request %d is under way in memory that was deregistered", i);
+    }
+}
+
+static void close_left(void *arg)
+{
+    (void)arg;
     if (left.sending)
         MUST(net_close_send(left.link->send));
     else
         MUST(net_close_recv(left.link->recv));
     left.link->send = left.link->recv = NULL;
+}
+
+/* When NCCL aborts: memory first, then the comm; and between the two a moment for a write that comes late. */
+static void abort_left(void)
+{
+    worker_run(&ranks[0].service, deregister_left, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    if (left.looked_at)
+        worker_run(&ranks[0].progress, look_at_left, NULL);
+    worker_run(&ranks[0].service, close_left, NULL);
 }
 
 /* `side` closes while requests of both sides are under way; the other one closes a while later. */
@@ -79,6 +111,7 @@ static void close_once(int side, int round)
     left.tests = (int)(mix(conform.seed, (uint64_t)round + 1000) % 100);
     left.memory = mmap(NULL, REQUESTS * SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(left.memory != MAP_FAILED, "no memory");
+    left.read_only = round / 2 % 2; /* the kernel's write for it is seen below in the other rounds */
     memset(left.request, 0, sizeof left.request);
     int other = link->from == conform.me ? link->to : link->from;
     char word = 0;
@@ -86,10 +119,7 @@ static void close_once(int side, int round)
     worker_run(&ranks[0].progress, post_left, NULL);
     if (side != conform.me)
         boot_receive(other, &word, 1);
-    worker_run(&ranks[0].service, close_left, NULL);
-    memset(left.memory, POISON, REQUESTS * SIZE);
-    if (round / 2 % 2) /* the plugin's own write is a fault, the kernel's for it is seen below in the other rounds */
-        mprotect(left.memory, REQUESTS * SIZE, PROT_READ);
+    abort_left();
     if (side == conform.me) {
         boot_send(other, &word, 1);
         boot_receive(other, &word, 1);
@@ -98,11 +128,11 @@ static void close_once(int side, int round)
     }
     nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* for a write that comes late */
     for (size_t i = 0; i < REQUESTS * SIZE; i++)
-        CHECK(left.memory[i] == POISON, "byte %zu was written after the comm was closed", i);
+        CHECK(left.memory[i] == POISON, "byte %zu was written after its memory was deregistered", i);
     munmap(left.memory, REQUESTS * SIZE);
 }
 
-static void close_in_flight(void)
+static void close_rounds(void)
 {
     ranks_begin(1);
     for (int round = 0; round < conform.rounds / 5 + 2; round++) {
@@ -119,6 +149,18 @@ static void close_in_flight(void)
         links_close();
     }
     ranks_end();
+}
+
+static void close_in_flight(void)
+{
+    left.looked_at = false;
+    close_rounds();
+}
+
+static void deregister_in_flight(void)
+{
+    left.looked_at = true;
+    close_rounds();
 }
 
 /* What the sender's tests have said to be done arrives, also when the sender closes before it is received. */
@@ -220,8 +262,11 @@ static void rounds(void)
 }
 
 const struct conform_case conform_close_cases[] = {
-    {"close_in_flight", "close", "close with requests under way does not hang, nor touch memory afterwards",
-     close_in_flight, 0, 90, false},
+    {"close_in_flight", "close",
+     "deregMr, then close with requests under way: no hang, and memory is not touched after deregMr", close_in_flight,
+     0, 90, false},
+    {"deregister_in_flight", "close", "a request whose memory was deregistered is an error, or was done",
+     deregister_in_flight, 0, 90, false},
     {"close_after_done", "close", "what test has said to be sent arrives though the comm is closed", close_after_done,
      0, 60, false},
     {"larger_send", "close", "a send that is larger than the receive is an error of the receiver", larger_send, 0, 30,
