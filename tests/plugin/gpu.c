@@ -2,7 +2,7 @@
  * gpu FILE: the plugin with GPU memory (WEFT_NCCL_PTR=cuda), on the emulated driver. Two processes send to each other
  * from GPU memory to GPU memory, verified. Between init() and the last close no call of the driver comes that may wait
  * for a kernel of the caller's: none that allocates, pins, frees or synchronises. And NCCL's profiler gets an event for
- * each request, begun and ended once.
+ * each request, begun and ended once. Memory is deregistered also while a receive is under way in it.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -197,12 +197,27 @@ static void together(struct rank *rank)
     CHECK(send(rank->talk, &word, 1, 0) == 1 && recv(rank->talk, &word, 1, 0) == 1, "the other process is gone");
 }
 
+/* A receive that nobody sends to is under way when its memory is deregistered: no wait for it, and an error then. */
+static void deregister(struct rank *rank)
+{
+    void *to = (void *)rank->to[0], *waiting = NULL;
+    size_t size = MOST;
+    int tag = 8, done = 0;
+    CHECK(rank->net->irecv(rank->receives, 1, &to, &size, &tag, &rank->handles[1][0], NULL, &waiting) == NCCL_SUCCESS &&
+              waiting,
+          "irecv");
+    for (int i = 0; i < DEPTH; i++) {
+        CHECK(rank->net->dereg_mr(rank->sends, rank->handles[0][i]) == NCCL_SUCCESS &&
+                  rank->net->dereg_mr(rank->receives, rank->handles[1][i]) == NCCL_SUCCESS,
+              "dereg_mr");
+    }
+    CHECK(rank->net->test(waiting, &done, NULL) != NCCL_SUCCESS && !done, "a receive goes on without its memory");
+}
+
 static void leave(struct rank *rank)
 {
-    for (int i = 0; i < DEPTH; i++) {
-        rank->net->dereg_mr(rank->sends, rank->handles[0][i]);
-        rank->net->dereg_mr(rank->receives, rank->handles[1][i]);
-    }
+    deregister(rank);
+    together(rank); /* the other one's receive needs the session */
     CHECK(rank->net->close_send(rank->sends) == NCCL_SUCCESS && rank->net->close_recv(rank->receives) == NCCL_SUCCESS,
           "close");
 }
