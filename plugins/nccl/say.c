@@ -56,6 +56,7 @@ enum nccl_result plugin_result(int error)
     switch (-error) {
     case 0:
         return NCCL_SUCCESS;
+    case ECANCELED: /* the other side has closed its comm in the middle of a message */
     case ECONNRESET:
     case ECONNREFUSED:
     case EHOSTUNREACH:

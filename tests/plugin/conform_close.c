@@ -20,6 +20,7 @@ static struct {
     void *request[REQUESTS];
     int tests;      /* how often each is tested before the close */
     bool looked_at; /* each is tested once more after its memory was deregistered */
+    bool awaited;   /* by the side that closes later, until each is done or an error */
     bool read_only; /* from then on: the plugin's own write is a fault */
 } left;
 
@@ -80,6 +81,25 @@ static void look_at_left(void *arg)
     }
 }
 
+/* The other side has closed, perhaps in the middle of a message. */
+static void await_left(void *arg)
+{
+    (void)arg;
+    int64_t limit = now_ms() + CONFORM_LIMIT_MS;
+    for (int i = 0; i < REQUESTS; i++) {
+        bool done = !left.request[i];
+        enum nccl_result result = NCCL_SUCCESS;
+        while (!done && result == NCCL_SUCCESS) {
+            result = net_test(left.request[i], &done, NULL);
+            CHECK(now_ms() < limit, "the other side has closed, and request %d is neither done nor an error", i);
+            sched_yield();
+        }
+        CHECK(done || result == NCCL_REMOTE_ERROR, "the other side has closed: result %d, not ncclRemoteError",
+              (int)result);
+        left.request[i] = NULL;
+    }
+}
+
 static void close_left(void *arg)
 {
     (void)arg;
@@ -119,6 +139,8 @@ static void close_once(int side, int round)
     worker_run(&ranks[0].progress, post_left, NULL);
     if (side != conform.me)
         boot_receive(other, &word, 1);
+    if (side != conform.me && left.awaited)
+        worker_run(&ranks[0].progress, await_left, NULL);
     abort_left();
     if (side == conform.me) {
         boot_send(other, &word, 1);
@@ -153,13 +175,21 @@ static void close_rounds(void)
 
 static void close_in_flight(void)
 {
-    left.looked_at = false;
+    left.looked_at = left.awaited = false;
     close_rounds();
 }
 
 static void deregister_in_flight(void)
 {
     left.looked_at = true;
+    left.awaited = false;
+    close_rounds();
+}
+
+static void peer_closes(void)
+{
+    left.looked_at = false;
+    left.awaited = true;
     close_rounds();
 }
 
@@ -267,6 +297,8 @@ const struct conform_case conform_close_cases[] = {
      0, 90, false},
     {"deregister_in_flight", "close", "a request whose memory was deregistered is an error, or was done",
      deregister_in_flight, 0, 90, false},
+    {"peer_closes", "close", "the other side closes with requests under way: done, or ncclRemoteError", peer_closes, 0,
+     90, false},
     {"close_after_done", "close", "what test has said to be sent arrives though the comm is closed", close_after_done,
      0, 60, false},
     {"larger_send", "close", "a send that is larger than the receive is an error of the receiver", larger_send, 0, 30,
