@@ -402,6 +402,17 @@ enum nccl_result plugin_connect(struct plugin_user *user, int traffic_class, int
 
 /* --- the end --- */
 
+bool plugin_comms_open(struct plugin_device *device)
+{
+    if (pthread_mutex_trylock(&device->lock) != 0)
+        return true;
+    bool open = device->comms || device->joinings;
+    for (const struct plugin_listener *listener = device->listeners; listener && !open; listener = listener->next)
+        open = listener->open;
+    pthread_mutex_unlock(&device->lock);
+    return open;
+}
+
 void plugin_comms_forget(struct plugin_device *device)
 {
     while (device->comms) {

@@ -19,6 +19,7 @@ static struct {
     struct plugin_device *devices;
     int device_count;
     bool ends_with_library; /* end() is registered */
+    bool unloads;           /* the library does, not the process */
 } plugin = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 uint64_t plugin_process(void)
@@ -48,15 +49,35 @@ static void close_devices(void)
     plugin.device_count = 0;
 }
 
-/* The library is unloaded, or the process exits: NCCL never finalises versions up to 10. */
+/* Comes before end() when the library is unloaded, and after it when the process exits. */
+static void __attribute__((destructor)) unload(void)
+{
+    plugin.unloads = true;
+}
+
+/* Waits for no lock: the thread that exits may hold it, when a signal has come in a call. */
+static bool is_used(void)
+{
+    bool used = false;
+    for (int i = 0; i < plugin.device_count && !used; i++)
+        used = plugin_comms_open(&plugin.devices[i]);
+    return used;
+}
+
+/* The library is unloaded, or the process exits: NCCL never finalises versions up to 10. A process that exits in the
+ * middle of things has threads of NCCL's in calls, whose devices must stay: the kernel closes the sockets. Before it
+ * unloads the library, NCCL has ended its threads, though perhaps not every listener and connect(). */
 static void end(void *unused)
 {
     (void)unused;
-    if (plugin.process != getpid() || plugin.users == 0)
+    if (plugin.process != getpid() || pthread_mutex_trylock(&plugin.lock) != 0)
         return;
-    plugin.users = 0;
-    plugin_log_to(NULL);
-    close_devices();
+    if (plugin.users > 0 && (plugin.unloads || !is_used())) {
+        plugin.users = 0;
+        plugin_log_to(NULL);
+        close_devices();
+    }
+    pthread_mutex_unlock(&plugin.lock);
 }
 
 static enum nccl_result open_device(const struct weft_interface_info *rails, int rail_count, int rail)

@@ -94,6 +94,8 @@ enum nccl_result plugin_accept(void *listener, void **comm);
 enum nccl_result plugin_connect(struct plugin_user *user, int traffic_class, int device, void *handle, void **comm);
 enum nccl_result plugin_close_listen(void *listener);
 enum nccl_result plugin_close(void *comm);
+/* Does NCCL have comms, listeners or a connect() of the device, or is a thread in a call that holds its lock? */
+bool plugin_comms_open(struct plugin_device *device);
 
 /* --- bytes (transfer.c) --- */
 
