@@ -84,14 +84,6 @@ static uint64_t tag_of(int tag)
     return (uint32_t)tag;
 }
 
-/* Can `mhandle`, which may be NULL, be used on this comm? deregMr() looks for its uses there alone. */
-static bool is_ours(const struct plugin_comm *comm, const struct plugin_memory *memory)
-{
-    if (memory && memory->comm != comm)
-        plugin_warn("memory is used on a comm that it was not registered for");
-    return !memory || memory->comm == comm;
-}
-
 /* Begins one operation. `comm` is locked. */
 static int post(struct plugin_comm *comm, struct plugin_part *part, void *data, size_t size, int tag,
                 struct plugin_memory *memory, void *phandle)
@@ -99,7 +91,7 @@ static int post(struct plugin_comm *comm, struct plugin_part *part, void *data, 
     struct weft_options options = {.registration = memory ? memory->registration : NULL};
     *part = (struct plugin_part){.capacity = size};
     begin_event(comm, part, phandle, size);
-    use(part, memory);
+    use(part, memory && memory->comm == comm ? memory : NULL); /* deregMr() looks for its uses on its own comm alone */
     int result = comm->listener ? weft_recv(comm->connection, data, size, tag_of(tag), &options, &part->request)
                                 : weft_send(comm->connection, data, size, tag_of(tag), &options, &part->request);
     if (result < 0)
@@ -131,8 +123,6 @@ enum nccl_result plugin_isend(void *handle, void *data, size_t size, int tag, vo
     *out = NULL;
     if (is_gone(comm))
         return NCCL_INVALID_USAGE;
-    if (!is_ours(comm, mhandle))
-        return NCCL_INVALID_ARGUMENT;
     pthread_mutex_lock(&comm->lock);
     enum nccl_result result = send_locked(comm, data, size, tag, mhandle, phandle, out);
     pthread_mutex_unlock(&comm->lock);
@@ -172,9 +162,6 @@ enum nccl_result plugin_irecv(void *handle, int n, void **data, const size_t *si
         plugin_warn("a receive has %d slots: 1 to %d are allowed", n, PLUGIN_RECVS_MAX);
         return NCCL_INVALID_USAGE;
     }
-    for (int i = 0; i < n && mhandles; i++)
-        if (!is_ours(comm, mhandles[i]))
-            return NCCL_INVALID_ARGUMENT;
     pthread_mutex_lock(&comm->lock);
     enum nccl_result result = receive_locked(comm, n, data, sizes, tags, mhandles, phandles, out);
     pthread_mutex_unlock(&comm->lock);
