@@ -34,7 +34,10 @@ static int ask_library(const char *setting, struct weft_interface_info *list, st
 
     if (weft_config_create(&settings, &err) != 0)
         return bench_weft_failed(status, &err, NULL);
-    int count = weft_config_set(settings, "rails", setting, &err);
+    int count = 0;
+    /* What the library has read by itself keeps its origin: it is lenient with variables of other programs. */
+    if (strcmp(weft_config_get(settings, "rails"), setting) != 0)
+        count = weft_config_set(settings, "rails", setting, &err);
     if (count == 0)
         count = weft_interfaces(settings, list, INTERFACES, &err);
     weft_config_destroy(settings);

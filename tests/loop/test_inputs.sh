@@ -49,6 +49,8 @@ expect 2 "gpus = 'x'" mesh $base --gpus x
 expect 2 "there is no rail 'eth99'" mesh $base --tx-bindings eth99:0
 NCCL_SOCKET_IFNAME=eth99 weft mesh --local --size 64K
 told 2 "environment NCCL_SOCKET_IFNAME" "NCCL_SOCKET_IFNAME of an interface that is not here"
+NCCL_SOCKET_IFNAME=eth99,lo weft mesh --local --size 64K
+pass_if "NCCL's interfaces of a whole cluster: status $status: $(cat err)" [ "$status" -eq 0 ]
 NCCL_GPUDIRECTTCPX_TX_BINDINGS='eth98:0;eth99:0' weft mesh $base --json lenient.json
 pass_if "NCCL's bindings of a whole cluster: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "are noted" grep -q 'node0.*tx_bindings: eth98 is not among the rails' lenient.json

@@ -651,6 +651,8 @@ static void test_aliases(void **state)
         {"NCCL_SOCKET_IFNAME=^,", WF_SET_RAILS, ""},
         {"NCCL_SOCKET_FAMILY=AF_INET", WF_SET_FAMILY, "ipv4"},
         {"NCCL_SOCKET_FAMILY=AF_INET6", WF_SET_FAMILY, "ipv6"},
+        {"NCCL_SOCKET_FAMILY=AF_UNSPEC", WF_SET_FAMILY, "auto"},
+        {"NCCL_SOCKET_FAMILY=ipv6", WF_SET_FAMILY, "auto"},
         {"NCCL_GPUDIRECTTCPX_SOCKET_IFNAME=eth1,eth2", WF_SET_RAILS, "eth1*,eth2*"},
         {"NCCL_GPUDIRECTTCPX_TX_BINDINGS=eth1:8-21,112-125;eth2:8-21", WF_SET_TX_BINDINGS,
          "eth1:8-21,112-125;eth2:8-21"},
@@ -669,8 +671,20 @@ static void test_aliases(void **state)
         snprintf(source, sizeof(source), "environment %.*s (alias)", (int)strcspn(cases[i].variable, "="),
                  cases[i].variable);
         assert_string_equal(value->source, source);
+        source[strlen(source) - strlen(" (alias)")] = '\0';
+        assert_string_equal(wf_config_alias(&fixture->config, cases[i].id), source + strlen("environment "));
     }
     assert_string_equal(logged(fixture), "");
+}
+
+static void test_own_names_are_no_aliases(void **state)
+{
+    static const char *const environment[] = {"WEFT_RAILS=eth0", "NCCL_SOCKET_IFNAME=eth", NULL};
+    struct fixture *fixture = *state;
+
+    assert_int_equal(load_environment(fixture, environment), 0);
+    assert_null(wf_config_alias(&fixture->config, WF_SET_RAILS));
+    assert_null(wf_config_alias(&fixture->config, WF_SET_CHUNK));
 }
 
 static void test_alias_list(void **state)
@@ -814,6 +828,7 @@ int main(void)
         TEST(test_later_loading_keeps_the_rank),
         TEST(test_bad_environment),
         TEST(test_aliases),
+        TEST(test_own_names_are_no_aliases),
         TEST(test_alias_list),
         TEST(test_more_specific_alias_wins),
         TEST(test_long_alias),

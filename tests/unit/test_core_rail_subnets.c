@@ -19,7 +19,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MOST 8
 
-/* Interfaces that no machine has. "": no address; no mask: none. */
+/* Interfaces that no machine has. "": no address; no mask: none. A name that begins with "down" is of one that is. */
 struct row {
     const char *name, *address, *mask;
 };
@@ -49,7 +49,7 @@ int getifaddrs(struct ifaddrs **out)
     for (size_t i = 0; i < row_count; i++) {
         all[i].ifa_next = i + 1 < row_count ? &all[i + 1] : NULL;
         all[i].ifa_name = strdup(rows[i].name);
-        all[i].ifa_flags = IFF_UP | IFF_RUNNING;
+        all[i].ifa_flags = strncmp(rows[i].name, "down", 4) == 0 ? 0 : IFF_UP | IFF_RUNNING;
         all[i].ifa_addr = rows[i].address[0] ? address_of(rows[i].address) : NULL;
         all[i].ifa_netmask = rows[i].mask ? address_of(rows[i].mask) : NULL;
     }
@@ -67,12 +67,25 @@ void freeifaddrs(struct ifaddrs *all)
     free(all);
 }
 
+static int find_listed(const struct row *given, size_t count, const char *list, const char *alias,
+                       struct wf_rail *rails, struct wf_status *status)
+{
+    rows = given;
+    row_count = count;
+    return wf_rails_find(list, alias, AF_UNSPEC, rails, MOST, status);
+}
+
+static void write_names(const struct wf_rail *rails, int count, char *text, size_t room)
+{
+    text[0] = '\0';
+    for (int i = 0; i < count; i++)
+        snprintf(text + strlen(text), room - strlen(text), "%s%s", i ? "," : "", rails[i].name);
+}
+
 static int find(const struct row *given, size_t count, struct wf_rail *rails)
 {
     struct wf_status status;
-    rows = given;
-    row_count = count;
-    return wf_rails_find("", AF_UNSPEC, rails, MOST, &status);
+    return find_listed(given, count, "", NULL, rails, &status);
 }
 
 /* Of several subnets of one interface that hold the address, the kernel goes by the narrowest. */
@@ -148,6 +161,101 @@ static void a_port_with_a_link_local_address_is_none(void **state)
     assert_int_equal(find(all, COUNT(all), rails), -ENETDOWN);
 }
 
+static const struct row some_down[] = {
+    {"lo", "127.0.0.1", NULL}, {"docker9", "172.17.0.1", NULL}, {"wx0", "10.0.0.1", NULL},
+    {"wx1", "10.0.1.1", NULL}, {"down0", "10.0.3.1", NULL},     {"wx4", "", NULL},
+    {"wy0", "10.0.9.1", NULL},
+};
+
+/* A variable of another program may have been set for a whole cluster. */
+static void of_an_alias_all_is_taken_that_matches(void **state)
+{
+    static const struct {
+        const char *list, *taken;
+    } cases[] = {
+        {"eth*,wx*,en*,bond*", "wx0,wx1"},
+        {"wx*,wx0*", "wx0,wx1"},
+        {"wx1*,wx*", "wx1,wx0"},
+        {"down*,wx4*,wy*", "wy0"},
+        {"wx0,wx9,down0,wx0", "wx0"},
+        {"lo*,docker*", "lo,docker9"},
+        {"fe80::1,wx1", "wx1"},
+        {"10.0.1.7,wx1", "wx1"},
+        {"w*,w*,w*,w*,w*,w*,w*,w*,w*", "wx0,wx1,wy0"},
+        {"^wx*,eth*", "wy0"},
+        {"^wx0,wx1", "wy0"},
+        {"", "wx0,wx1,wy0"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct wf_rail rails[MOST];
+        struct wf_status status = {0};
+        char taken[128];
+        int count = find_listed(some_down, COUNT(some_down), cases[i].list, "NCCL_SOCKET_IFNAME", rails, &status);
+        if (count < 0)
+            fail_msg("%s: %s", cases[i].list, status.text);
+        write_names(rails, count, taken, sizeof(taken));
+        assert_string_equal(taken, cases[i].taken);
+    }
+}
+
+static void of_an_alias_no_more_are_taken_than_allowed(void **state)
+{
+    struct wf_rail rails[MOST];
+    struct wf_status status;
+
+    (void)state;
+    rows = some_down;
+    row_count = COUNT(some_down);
+    assert_int_equal(wf_rails_find("wx1*,wx*,wy*", "NCCL_SOCKET_IFNAME", AF_UNSPEC, rails, 2, &status), 2);
+    assert_string_equal(rails[0].name, "wx1");
+    assert_string_equal(rails[1].name, "wx0");
+}
+
+static void an_alias_of_which_nothing_is_left_fails(void **state)
+{
+    static const struct {
+        const char *list, *said;
+        int code;
+    } cases[] = {
+        {"eth*,en*", "NCCL_SOCKET_IFNAME: rails = 'eth*,en*' matches no interface", -ENODEV},
+        {"eth*,down*", "NCCL_SOCKET_IFNAME: rails = 'eth*,down*' matches no interface", -ENETDOWN},
+        {"^w*,docker*,lo*", "NCCL_SOCKET_IFNAME: no network interface is taken unasked", -ENETDOWN},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct wf_rail rails[MOST];
+        struct wf_status status = {0};
+        assert_int_equal(find_listed(some_down, COUNT(some_down), cases[i].list, "NCCL_SOCKET_IFNAME", rails, &status),
+                         cases[i].code);
+        assert_memory_equal(status.text, cases[i].said, strlen(cases[i].said));
+        assert_non_null(strstr(status.text, cases[i].list));
+        assert_non_null(strstr(status.text, "docker9 ("));
+    }
+}
+
+static void what_weft_is_told_itself_is_taken_strictly(void **state)
+{
+    static const struct {
+        const char *list, *said;
+        int code;
+    } cases[] = {
+        {"wx*,eth*", "rail 'eth*' (setting rails) is not here", -ENODEV},
+        {"wx0,down0", "rail 'down0' (setting rails) is down, or has no address", -ENETDOWN},
+        {"wx*,wx0", "rails names rail 'wx0' twice", -EINVAL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct wf_rail rails[MOST];
+        struct wf_status status = {0};
+        assert_int_equal(find_listed(some_down, COUNT(some_down), cases[i].list, NULL, rails, &status), cases[i].code);
+        assert_memory_equal(status.text, cases[i].said, strlen(cases[i].said));
+    }
+}
+
 static void makers_of_interfaces_are_known_by_their_names(void **state)
 {
     static const char *const theirs[] = {"docker0", "br-0a1b2c3d4e5f", "veth12ab", "virbr0", "vnet3",
@@ -170,6 +278,10 @@ int main(void)
         cmocka_unit_test(entries_without_address_or_mask_do_no_harm),
         cmocka_unit_test(only_the_best_are_taken),
         cmocka_unit_test(a_port_with_a_link_local_address_is_none),
+        cmocka_unit_test(of_an_alias_all_is_taken_that_matches),
+        cmocka_unit_test(of_an_alias_no_more_are_taken_than_allowed),
+        cmocka_unit_test(an_alias_of_which_nothing_is_left_fails),
+        cmocka_unit_test(what_weft_is_told_itself_is_taken_strictly),
         cmocka_unit_test(makers_of_interfaces_are_known_by_their_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

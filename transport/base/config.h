@@ -214,6 +214,9 @@ int wf_setting_boolean(const char *text);
 /* Did the value come by another program's variable, which may have been set for a whole cluster? */
 bool wf_config_is_alias(const struct wf_config *config, enum wf_setting_id id);
 
+/* That variable ("NCCL_SOCKET_IFNAME"), or NULL: the value did not come by one. */
+const char *wf_config_alias(const struct wf_config *config, enum wf_setting_id id);
+
 /* All settings at their defaults. */
 void wf_config_init(struct wf_config *config);
 

@@ -53,12 +53,18 @@ static bool translate_rails(const char *list, char *out, size_t room)
     return true;
 }
 
-/* NCCL's word for a family of addresses in ours. */
+/* NCCL's word for a family of addresses in ours. NCCL takes no notice of any other word. */
 static const char *translate_family(const char *text)
 {
     if (strcmp(text, "AF_INET") == 0)
         return "ipv4";
-    return strcmp(text, "AF_INET6") == 0 ? "ipv6" : text;
+    return strcmp(text, "AF_INET6") == 0 ? "ipv6" : "auto";
+}
+
+static const char *alias_source(const struct wf_alias *alias, char *out, size_t room)
+{
+    (void)snprintf(out, room, "environment %s" ALIAS_MARK, alias->variable);
+    return out;
 }
 
 static int import_alias(struct wf_config *config, const struct wf_alias *alias, const char *text,
@@ -67,7 +73,6 @@ static int import_alias(struct wf_config *config, const struct wf_alias *alias, 
     char translated[WF_VALUE_MAX], source[sizeof(config->values[0].source)];
     int rc = 0;
 
-    (void)snprintf(source, sizeof(source), "environment %s" ALIAS_MARK, alias->variable);
     if (alias->id == WF_SET_RAILS) {
         if (!translate_rails(text, translated, sizeof(translated)))
             rc = wf_fail(status, -EINVAL, "the list is too long: at most %d characters fit", WF_VALUE_MAX - 1);
@@ -76,7 +81,8 @@ static int import_alias(struct wf_config *config, const struct wf_alias *alias, 
     if (alias->id == WF_SET_FAMILY)
         text = translate_family(text);
     if (rc == 0)
-        rc = wf_config_offer(config, alias->id, text, WF_ORIGIN_ENVIRONMENT, source, status);
+        rc = wf_config_offer(config, alias->id, text, WF_ORIGIN_ENVIRONMENT,
+                             alias_source(alias, source, sizeof(source)), status);
     if (rc)
         (void)wf_fail_prefix(status, "%s", alias->variable);
     return rc;
@@ -87,6 +93,17 @@ bool wf_config_is_alias(const struct wf_config *config, enum wf_setting_id id)
     const struct wf_value *value = &config->values[id];
 
     return value->origin == WF_ORIGIN_ENVIRONMENT && strstr(value->source, ALIAS_MARK);
+}
+
+const char *wf_config_alias(const struct wf_config *config, enum wf_setting_id id)
+{
+    const struct wf_value *value = &config->values[id];
+    char source[sizeof(value->source)];
+
+    for (const struct wf_alias *alias = wf_config_aliases(); alias->variable && wf_config_is_alias(config, id); alias++)
+        if (alias->id == id && strcmp(alias_source(alias, source, sizeof(source)), value->source) == 0)
+            return alias->variable;
+    return NULL;
 }
 
 static int load_aliases(struct wf_config *config, char *const *environment, struct wf_status *status)

@@ -169,8 +169,8 @@ static int find_rails(struct weft_context *context, const struct wf_config *conf
         [WF_RULE_VIRTUAL] = "though it is of containers, virtual machines or a VPN: nothing else is usable",
         [WF_RULE_LOOPBACK] = "no network card is usable: only processes on this machine can be reached",
     };
-    int count = wf_rails_find(wf_config_text(config, WF_SET_RAILS), wf_chosen_family(config), context->rails.each,
-                              WF_RAILS_MAX, status);
+    int count = wf_rails_find(wf_config_text(config, WF_SET_RAILS), wf_config_alias(config, WF_SET_RAILS),
+                              wf_chosen_family(config), context->rails.each, WF_RAILS_MAX, status);
     for (int i = 0; i < count; i++)
         if (context->rails.each[i].rule != WF_RULE_CARD)
             wf_world_fallback(&context->world, "rails: %s (%s) is taken, %s", context->rails.each[i].name,

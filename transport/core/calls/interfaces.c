@@ -62,9 +62,12 @@ static void say_remedy(const struct survey *survey, const struct wf_candidate *c
     }
 }
 
-static int survey_all(const char *setting, int family, struct survey *survey, struct wf_status *status)
+static int survey_all(const struct wf_config *config, struct survey *survey, struct wf_status *status)
 {
-    survey->rail_count = wf_rails_find(setting, family, survey->rails, WF_RAILS_MAX, status);
+    const char *setting = wf_config_text(config, WF_SET_RAILS);
+    int family = wf_chosen_family(config);
+    survey->rail_count =
+        wf_rails_find(setting, wf_config_alias(config, WF_SET_RAILS), family, survey->rails, WF_RAILS_MAX, status);
     if (survey->rail_count < 0)
         return survey->rail_count;
     survey->left_count = wf_rails_left_out(setting, family, survey->rails, survey->rail_count, &survey->left);
@@ -79,8 +82,7 @@ int weft_interfaces(const struct weft_config *config, struct weft_interface_info
     if (WF_IS_NULL(wf_status_of(err), config) || (max > 0 && WF_IS_NULL(wf_status_of(err), list)))
         return -EINVAL;
     struct survey *survey = calloc(1, sizeof *survey);
-    const char *setting = weft_config_get(config, "rails");
-    int count = 0, result = survey ? survey_all(setting, wf_chosen_family(&config->values), survey, wf_status_of(err))
+    int count = 0, result = survey ? survey_all(&config->values, survey, wf_status_of(err))
                                    : wf_fail(wf_status_of(err), -ENOMEM, "no memory to look at the interfaces");
     for (int i = 0; result == 0 && i < survey->rail_count; i++, count++) {
         if (count < max)

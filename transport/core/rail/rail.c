@@ -152,6 +152,16 @@ static bool is_known(const struct wf_rail *rails, int count, const struct wf_rai
     return false;
 }
 
+/* Of the `added` rails behind the first `count`, keeps those that are not among these. Returns how many. */
+static int drop_known(struct wf_rail *rails, int count, int added)
+{
+    int kept = 0;
+    for (int i = 0; i < added; i++)
+        if (!is_known(rails, count, &rails[count + i]))
+            rails[count + kept++] = rails[count + i];
+    return kept;
+}
+
 /* Why the item is no rail: `code` is what add_item() says. */
 static int refuse_item(const char *item, int family, int code, struct wf_status *status)
 {
@@ -185,6 +195,30 @@ static int find_named(const char *list, int family, struct wf_rail *rails, int m
         count += added;
     }
     return count;
+}
+
+/* The union of what the items match, as NCCL reads its list: it was written for many machines, so an item that matches
+ * nothing usable on this one is no mistake. */
+static int find_matching(const char *list, int family, struct wf_rail *rails, int max, struct wf_status *status)
+{
+    char copy[WF_VALUE_MAX], *rest = copy, *item;
+    snprintf(copy, sizeof copy, "%s", list);
+    int count = 0, code = -ENODEV;
+    while (count < max && (item = strsep(&rest, ","))) {
+        int added = add_item(item, family, rails + count, max - count);
+        if (added > 0)
+            count += drop_known(rails, count, added);
+        else if (added == -ENETDOWN)
+            code = added;
+    }
+    if (count > 0)
+        return count;
+    struct wf_candidate *all;
+    char here[160];
+    describe_all(all, wf_candidates_list(family, &all), here, sizeof here);
+    free(all);
+    return wf_fail(status, code, "rails = '%.60s%s' matches no interface that is up and has an address; here are: %s",
+                   list, strlen(list) > 60 ? "..." : "", here);
 }
 
 /* The bytes of an address, and how many; NULL: the family is neither IPv4 nor IPv6. */
@@ -242,11 +276,18 @@ static void note_subnets(struct wf_rail *rails, int count)
     freeifaddrs(all);
 }
 
-int wf_rails_find(const char *setting, int family, struct wf_rail *rails, int max, struct wf_status *status)
+int wf_rails_find(const char *setting, const char *alias, int family, struct wf_rail *rails, int max,
+                  struct wf_status *status)
 {
-    bool usable_ones = setting[0] == '\0' || setting[0] == '^';
-    int count = usable_ones ? find_usable(setting[0] ? setting + 1 : "", family, rails, max, status)
-                            : find_named(setting, family, rails, max, status);
+    int count;
+    if (setting[0] == '\0' || setting[0] == '^')
+        count = find_usable(setting[0] ? setting + 1 : "", family, rails, max, status);
+    else if (alias)
+        count = find_matching(setting, family, rails, max, status);
+    else
+        count = find_named(setting, family, rails, max, status);
+    if (count < 0 && alias)
+        (void)wf_fail_prefix(status, "%s", alias);
     note_subnets(rails, count);
     return count;
 }

@@ -86,8 +86,12 @@ static inline bool wf_rail_is_down(const struct wf_rail *rail)
  * link-local one; only addresses of `family` (AF_INET, AF_INET6; AF_UNSPEC: both) count. Returns the number of rails,
  * or -E2BIG, -EINVAL, -ENODEV (nothing here is called so) or -ENETDOWN (it is here, but down or without an address; or
  * nothing can be taken unasked) with a text that names the item and the interfaces of this machine.
+ * `alias`: the variable of another program that the setting comes from, or NULL. With it, items that match nothing
+ * usable are skipped, what several items match is taken once, and rails above `max` are left out; -ENODEV or -ENETDOWN
+ * if none is left, with a text that names the variable, too.
  */
-int wf_rails_find(const char *setting, int family, struct wf_rail *rails, int max, struct wf_status *status);
+int wf_rails_find(const char *setting, const char *alias, int family, struct wf_rail *rails, int max,
+                  struct wf_status *status);
 
 /* The interfaces that the same settings leave out, each with the rule that does it. `taken`: the rails that
  * wf_rails_find() has found. Returns how many, or -errno and NULL in `list`. The caller frees `list`. */
