@@ -143,6 +143,7 @@ static void push(struct wf_guard *guard)
 {
     assert_locked(guard, false);
     scene_of(guard)->pushed += 1;
+    scene_of(guard)->references_at_push = guard->references;
 }
 
 static const struct wf_guard_ops guard_ops = {.failed = failed, .unheld = unheld, .kick = kick, .push = push};

@@ -80,6 +80,7 @@ struct scene {
 
     /* calls of the guard's hooks; that the lock was held, or was not, is asserted there */
     int failures, unheld, kicked, pushed;
+    uint32_t references_at_push; /* of the guard, at the last push */
     /* kicks served, by worker */
     int served[SCENE_WORKERS];
 };

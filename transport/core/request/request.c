@@ -399,9 +399,12 @@ void weft_cancel(struct weft_request *request)
         return;
     struct wf_guard *guard = request->book->guard;
     wf_guard_lock(guard);
+    wf_guard_refer(guard); /* once it has ended, another thread may collect it, and with it the last reference goes */
     wf_request_cancel(request, -ECANCELED);
     wf_guard_unlock(guard);
     guard->ops->push(guard);
+    wf_guard_lock(guard);
+    wf_guard_unlock_and_release(guard);
 }
 
 int wf_request_finish(struct weft_request *request, int timeout_ms, struct weft_completion *completion)
