@@ -480,7 +480,7 @@ WEFT_API int weft_endpoint_set_node(struct weft_endpoint *endpoint, int numa_nod
 WEFT_API int weft_endpoint_set_class(struct weft_endpoint *endpoint, uint32_t traffic_class);
 
 /* -EBUSY, and nothing done, while a connection of the endpoint is open: until both sides have closed it, or the peer's
- * handle is closed. NULL is allowed. */
+ * handle is closed. Accepts that still wait for a connection to it end with -ECANCELED. NULL is allowed. */
 WEFT_API int weft_endpoint_destroy(struct weft_endpoint *endpoint);
 
 /* ------------------------------------------------------------------------------------------- connections */

@@ -282,6 +282,26 @@ static void send_before_the_accept(void)
     loop_pair_destroy(&pair);
 }
 
+/* What waits for a connection to the endpoint ends with it, what waits for one to another endpoint goes on. */
+static void endpoint_destroyed_before_the_accept(void)
+{
+    struct loop_node *node = pair.node;
+    struct weft_endpoint *other;
+    struct weft_request *accepts[2];
+    struct weft_error err = {0};
+
+    loop_pair_create(&pair, NULL, NULL, 2);
+    LOOP_CALL(weft_endpoint_create(node[1].context, 5, &other, &err), &err);
+    LOOP_CALL(weft_connection_accept_start(other, node[1].peer, WEFT_ANY_ENDPOINT, NULL, &accepts[0], &err), &err);
+    LOOP_CALL(weft_connection_accept_start(node[1].endpoint, node[1].peer, 7, NULL, &accepts[1], &err), &err);
+    LOOP_CHECK(weft_endpoint_destroy(other) == 0, "it has no connection");
+    LOOP_CHECK(weft_test(accepts[1], NULL) == 0, "the accept of another endpoint has ended");
+    loop_done(accepts[0], -ECANCELED, 0);
+    weft_cancel(accepts[1]);
+    loop_done(accepts[1], -ECANCELED, 0);
+    loop_pair_destroy(&pair);
+}
+
 int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
@@ -297,6 +317,7 @@ int main(int argc, char **argv)
         LOOP_CASE(open_and_accept_time_out, 20),
         LOOP_CASE(accept_by_remote_endpoint, 20),
         LOOP_CASE(send_before_the_accept, 20),
+        LOOP_CASE(endpoint_destroyed_before_the_accept, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include "core/message/ring.h"
 #include "core/request/book.h"
 #include "core/request/request.h"
+#include "core/request/wait.h"
 #include "core/session/session.h"
 #include "core/session/traffic.h"
 
@@ -108,6 +109,24 @@ int weft_endpoint_set_class(struct weft_endpoint *endpoint, uint32_t traffic_cla
     return 0;
 }
 
+/* Ends the accepts that wait for a connection to this endpoint: they point to it. It is in no list any more, and has no
+ * connection, so no accept is about to get one. */
+static void end_accepts(struct weft_context *context, const struct weft_endpoint *endpoint)
+{
+    pthread_mutex_lock(&context->world.lock);
+    WF_LIST_EACH (link, following, &context->sessions.all) {
+        struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
+        wf_session_lock(session);
+        WF_LIST_EACH (waiting, next_waiting, &session->desk.acceptors) {
+            struct weft_request *request = WF_CONTAINER(waiting, struct weft_request, match_link);
+            if (request->endpoint == endpoint)
+                wf_request_cancel(request, -ECANCELED);
+        }
+        wf_session_unlock(session);
+    }
+    pthread_mutex_unlock(&context->world.lock);
+}
+
 int weft_endpoint_destroy(struct weft_endpoint *endpoint)
 {
     if (!endpoint)
@@ -124,6 +143,8 @@ int weft_endpoint_destroy(struct weft_endpoint *endpoint)
         return wf_refused(__func__, -EBUSY);
     }
     wf_any_end(endpoint);
+    end_accepts(context, endpoint);
+    wf_wait_ring(&context->waiting); /* a thread that waits for one of them may sleep in the engine */
     free(endpoint);
     return 0;
 }
