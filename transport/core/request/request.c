@@ -399,10 +399,12 @@ void weft_cancel(struct weft_request *request)
         return;
     struct wf_guard *guard = request->book->guard;
     wf_guard_lock(guard);
+    struct wf_waiting *waiting = request->book->waiting;
     wf_guard_refer(guard); /* once it has ended, another thread may collect it, and with it the last reference goes */
     wf_request_cancel(request, -ECANCELED);
     wf_guard_unlock(guard);
     guard->ops->push(guard);
+    wf_wait_ring(waiting); /* a thread that waits for the request may sleep in the engine */
     wf_guard_lock(guard);
     wf_guard_unlock_and_release(guard);
 }
