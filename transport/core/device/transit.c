@@ -146,7 +146,8 @@ static void finish(struct wf_transit *transit, int result)
     struct wf_device *device = transit->device;
     const struct wf_devices *devices = device->devices;
     transit->result = result;
-    bool own = transit->copy.way != WF_COPY_PEER; /* a PEER copy has two devices: the other one may be lost */
+    bool mark = transit->copy.way == WF_COPY_MARK; /* one is its turn's, which may be another message's once it ends */
+    bool own = transit->copy.way != WF_COPY_PEER;  /* a PEER copy has two devices: the other one may be lost */
     if (result == -ENODEV && own && !atomic_exchange(&device->lost, true))
         wf_log(&devices->world->log, WF_LOG_WARN, "GPU %d cannot be used any more: %s", device->index,
                devices->ops->why(atomic_load(&devices->memory), device->index));
@@ -162,7 +163,7 @@ static void finish(struct wf_transit *transit, int result)
         trace(transit);
     transit->ops->ended(transit);
     guard->ops->kick(guard, device->worker);
-    if (transit->copy.way != WF_COPY_MARK) {
+    if (!mark) {
         wf_pool_give(&shares->transits, transit);
         wf_guard_let_go(guard);
     }
