@@ -271,7 +271,7 @@ if ! out=$(option out) && ! out=$(elsewhere out); then
 fi
 [[ -z $out ]] || role+=(--report)
 # Both nodes are told the same, but only one of them may speak, and write where the user says.
-[[ $mode == lab ]] && exec "$lab" --counters "$out/interfaces.csv" \
+[[ $mode == lab ]] && exec "$lab" ${out:+--counters "$out/interfaces.csv"} \
     "$weft" mesh "${role[@]}" "${presets[@]}" "${user[@]}" : \
-    "$weft" mesh "--connect=$peer" "${presets[@]}" "${user[@]}" --out "$out-client" --json= --csv= --quiet
+    "$weft" mesh "--connect=$peer" "${presets[@]}" "${user[@]}" --out "${out:+$out-client}" --json= --csv= --quiet
 exec "$weft" mesh "${role[@]}" "${presets[@]}" "${user[@]}"

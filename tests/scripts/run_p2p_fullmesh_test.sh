@@ -135,6 +135,9 @@ expect_text '[--preset][endpoints=2]' 'lab: its endpoints'
 run "$script" lab --out /tmp --port 19000
 expect_text '[--counters][/tmp/interfaces.csv]' 'lab: --out'
 expect_text '[--port][19000]' 'lab: --port'
+run "$script" lab --out ''
+expect_no_text '--counters' 'lab: no folder, no counters'
+expect_text '[--out][][--json=]' 'lab: no folder, for the client, too'
 count=$(find "$scratch/results" -mindepth 1 | wc -l)
 run env LAB_STATUS=77 "$script" lab
 expect_status 77 'no lab here'
