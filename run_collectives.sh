@@ -69,6 +69,7 @@ measure() {
         "${@:4}" --csv "$all"
     status=$?
     [[ -s $all ]] || return "$status"
+    rm -f -- "$out"/*_"$device"_benchmark.csv # of a run before, on a machine and with a build that may be others
     # shellcheck disable=SC2013  # names of backends
     for backend in $(awk -F, 'NR > 1 { print $1 }' "$all" | sort -u); do
         rows_of "$backend" "$all" >"$out/${backend}_${device}_benchmark.csv"
@@ -102,9 +103,9 @@ full_results() {
     awk -F, "$columns"'
     BEGIN { print "| backend | device | processes | operation | size | time (ms) | algbw (GB/s) | busbw (GB/s) | wrong |"
             print "|---|---|---:|---|---:|---:|---:|---:|---:|" }
-    { printf "| %s | %s | %d | %s | %s | %.3f | %.3f | %.3f | %d |\n", $C["backend"], device($C["memory"]), $C["ranks"],
+    { printf "| %s | %s | %d | %s | %s | %.3f | %.3f | %.3f | %s |\n", $C["backend"], device($C["memory"]), $C["ranks"],
         $C["op"], size($C["size_bytes"]), $C["time_us_mean"] / 1000, $C["algbw_gb_per_s"], $C["busbw_gb_per_s"],
-        $C["wrong_elements"] }' "$1"
+        $C["verified_elements"] ? $C["wrong_elements"] : "-" }' "$1"
 }
 
 summary_by_config() {

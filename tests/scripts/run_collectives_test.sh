@@ -13,6 +13,7 @@ unset SLURM_PROCID PMIX_RANK PMI_RANK RANK
 
 # --- a small one, on Weft alone: others may not be installed ---
 
+mkdir cpu && echo 'of a run before' >cpu/gloo_cpu_benchmark.csv
 run "$suite" cpu --out cpu --backend weft --processes 2,3 --size 64K,1M --duration 1
 expect_status 0 cpu
 expect_text '# Out of bounds values: 0 OK' cpu
@@ -56,6 +57,11 @@ for line in '5209715200 elements of results were verified, 0 were wrong.' \
     '2 processes, 100 MB: gloo (cpu) takes 200.000 ms, nccl (gpu) 1.000 ms: 0.01 times as long.'; do
     grep -qxF "$line" both/analysis.txt || fail "analysis.txt does not say '$line': $(cat both/analysis.txt)"
 done
+
+sed 's/,52428800,1$/,0,1/' nccl_gpu_benchmark.csv >unchecked.csv
+run "$suite" combine gloo_cpu_benchmark.csv unchecked.csv --out unchecked
+grep -qxF '| nccl | gpu | 2 | all_reduce | 100 MB | 1.000 | 104.858 | 104.858 | - |' unchecked/full_results.md ||
+    fail "what was not verified: $(cat unchecked/full_results.md)"
 
 # --- operations are kept apart ---
 
