@@ -207,7 +207,7 @@ static int choose_nonce(struct weft_context *context, struct wf_status *status)
 static void name_card(struct wf_cards *cards, int rail, const struct wf_rail *the)
 {
     snprintf(cards->interfaces[rail], sizeof cards->interfaces[rail], "%s", the->device);
-    cards->rates[rail] = the->speed_mbit > 0 ? (uint64_t)the->speed_mbit * 125000 : 0;
+    cards->rates[rail] = wf_rail_line_rate(the);
 }
 
 /* Tells the cards of the rails, and opens their inlets for the GPUs that are in use already. */

@@ -74,6 +74,12 @@ struct wf_rails {
 /* Copies a rail as it is now. Any thread but the door's. */
 void wf_rails_read(struct wf_rails *rails, int index, struct wf_rail *out);
 
+/* Of the interface, bytes a second; 0: unknown. */
+static inline uint64_t wf_rail_line_rate(const struct wf_rail *rail)
+{
+    return rail->speed_mbit > 0 ? (uint64_t)rail->speed_mbit * 125000 : 0;
+}
+
 static inline bool wf_rail_is_down(const struct wf_rail *rail)
 {
     return atomic_load_explicit(&rail->down, memory_order_relaxed);

@@ -180,8 +180,7 @@ bool wf_spread_serves(const struct wf_channel *channel, const struct wf_ring *ri
 static double line_rate(const struct wf_session *session, int pair)
 {
     int rail = session->lines.rails[pair].local;
-    int32_t mbit = rail < 0 ? -1 : session->sessions->rails->each[rail].speed_mbit;
-    return mbit > 0 ? mbit * 125000.0 : 0;
+    return rail < 0 ? 0 : (double)wf_rail_line_rate(&session->sessions->rails->each[rail]);
 }
 
 bool wf_spread_is_slow(const struct wf_session *session, unsigned traffic, int pair, uint64_t bytes, int64_t most_ns)
