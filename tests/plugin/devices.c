@@ -5,6 +5,8 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,12 +84,15 @@ static void unload_with_more_to_do(const char *file)
     usleep(50000); /* for a thread that goes on without its code */
 }
 
+static atomic_bool in_use;
+
 static void *use(void *unused)
 {
     void *request, *data = malloc(1);
     size_t size = 1;
     int tag = 1, done;
     CHECK(net->irecv(receives[0], 1, &data, &size, &tag, NULL, NULL, &request) == NCCL_SUCCESS && request);
+    atomic_store(&in_use, true);
     while (net->test(request, &done, NULL) == NCCL_SUCCESS)
         ;
     fprintf(stderr, "the devices are gone before the process is\n");
@@ -112,7 +117,8 @@ static void exit_in_use(const char *file)
         load(file);
         meet();
         CHECK(pthread_create(&thread, NULL, use, NULL) == 0);
-        usleep(20000);
+        while (!atomic_load(&in_use))
+            sched_yield();
         exit(0);
     }
     CHECK(waitpid(child, &status, 0) == child && status == 0);
