@@ -213,47 +213,48 @@ static void of_an_alias_no_more_are_taken_than_allowed(void **state)
     assert_string_equal(rails[1].name, "wx0");
 }
 
+/* A list that fails, how its text begins, and its error. */
+struct refusal {
+    const char *list, *said;
+    int code;
+};
+
+static void assert_refused(const struct refusal *refusal, const char *alias)
+{
+    struct wf_rail rails[MOST];
+    struct wf_status status = {0};
+    assert_int_equal(find_listed(some_down, COUNT(some_down), refusal->list, alias, rails, &status), refusal->code);
+    assert_memory_equal(status.text, refusal->said, strlen(refusal->said));
+    if (alias) {
+        assert_non_null(strstr(status.text, refusal->list));
+        assert_non_null(strstr(status.text, "docker9 ("));
+    }
+}
+
 static void an_alias_of_which_nothing_is_left_fails(void **state)
 {
-    static const struct {
-        const char *list, *said;
-        int code;
-    } cases[] = {
+    static const struct refusal cases[] = {
         {"eth*,en*", "NCCL_SOCKET_IFNAME: rails = 'eth*,en*' matches no interface", -ENODEV},
         {"eth*,down*", "NCCL_SOCKET_IFNAME: rails = 'eth*,down*' matches no interface", -ENETDOWN},
         {"^w*,docker*,lo*", "NCCL_SOCKET_IFNAME: no network interface is taken unasked", -ENETDOWN},
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        struct wf_rail rails[MOST];
-        struct wf_status status = {0};
-        assert_int_equal(find_listed(some_down, COUNT(some_down), cases[i].list, "NCCL_SOCKET_IFNAME", rails, &status),
-                         cases[i].code);
-        assert_memory_equal(status.text, cases[i].said, strlen(cases[i].said));
-        assert_non_null(strstr(status.text, cases[i].list));
-        assert_non_null(strstr(status.text, "docker9 ("));
-    }
+    for (size_t i = 0; i < COUNT(cases); i++)
+        assert_refused(&cases[i], "NCCL_SOCKET_IFNAME");
 }
 
 static void what_weft_is_told_itself_is_taken_strictly(void **state)
 {
-    static const struct {
-        const char *list, *said;
-        int code;
-    } cases[] = {
+    static const struct refusal cases[] = {
         {"wx*,eth*", "rail 'eth*' (setting rails) is not here", -ENODEV},
         {"wx0,down0", "rail 'down0' (setting rails) is down, or has no address", -ENETDOWN},
         {"wx*,wx0", "rails names rail 'wx0' twice", -EINVAL},
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        struct wf_rail rails[MOST];
-        struct wf_status status = {0};
-        assert_int_equal(find_listed(some_down, COUNT(some_down), cases[i].list, NULL, rails, &status), cases[i].code);
-        assert_memory_equal(status.text, cases[i].said, strlen(cases[i].said));
-    }
+    for (size_t i = 0; i < COUNT(cases); i++)
+        assert_refused(&cases[i], NULL);
 }
 
 static void makers_of_interfaces_are_known_by_their_names(void **state)
