@@ -189,7 +189,7 @@ WEFT_API int weft_group_fd(struct weft_group *group);
  *     -EINVAL. The first use of a partner opens a session with it, which stays open.
  *   - After its deadline an operation ends in -ETIMEDOUT, and with it the group at every member: `err` names who has
  *     not started it. A member that is lost, or leaves before it has done its part, ends it everywhere with its name.
- *     So does one that no session can be opened with: at the deadline, and without one after 30 seconds of refusals.
+ *     So does one that no session can be opened with: at the deadline, or without one after 30 seconds.
  *   - Errors: -EINVAL, of the arguments (nothing has begun: the others wait for this member), -ENOMEM, -EMFILE more
  *     sessions are needed than weft_group_options.sessions allows, and those of the group, which they end.
  *
