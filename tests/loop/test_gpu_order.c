@@ -238,6 +238,39 @@ static void a_context_ends_before_its_streams(void)
     }
 }
 
+/* The peer has closed the session, and what it sent is here. Its receive still waits for its stream when the user
+ * closes the connection: it gets the message all the same, and its endpoint is free at once. */
+static void a_receive_outlives_its_connection(void)
+{
+    struct loop_buffer source, sink;
+    struct weft_error err = {0};
+
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+    loop_buffer_create_on(&source, HOST, SMALL);
+    loop_buffer_create_on(&sink, 1, SMALL);
+    loop_fill(source.data, SMALL, 90);
+    struct wf_sim_stream *stream = wf_sim_stream_create(devices, 1);
+    wf_sim_stream_work(stream, WF_NEVER);
+    struct weft_request *request = post(false, &sink, stream, 2);
+    loop_done(loop_send(LEFT, source.data, SMALL, 2), 0, SMALL);
+    LOOP_CALL(weft_peer_close(astray_pair.node[0].peer, LOOP_WAIT_MS, &err), &err);
+    astray_pair.node[0].peer = NULL;
+    LEFT = NULL;
+    ASTRAY_UNTIL(weft_peer_status(astray_pair.node[1].peer, NULL) < 0, "the session does not end");
+    LOOP_CALL(weft_connection_close(RIGHT, LOOP_WAIT_MS, &err), &err);
+    RIGHT = NULL;
+    LOOP_CHECK(weft_endpoint_destroy(astray_pair.node[1].endpoint) == 0, "the endpoint is still busy");
+    astray_pair.node[1].endpoint = NULL;
+    wf_sim_stream_release(stream);
+    loop_done(request, 0, SMALL);
+    LOOP_CHECK(loop_wrong(sink.data, SMALL, 90) < 0, "not the message that was here");
+    until_idle(stream);
+    wf_sim_stream_destroy(stream);
+    loop_buffer_unmap(&source);
+    loop_buffer_unmap(&sink);
+    loop_pair_destroy(&astray_pair);
+}
+
 /* However an operation ends, the stream goes on. */
 static void streams_go_on_after_errors(void)
 {
@@ -453,7 +486,7 @@ int main(int argc, char **argv)
         LOOP_CASE(a_goodbye_waits_for_the_stream, 10),
         LOOP_CASE(a_context_ends_before_its_streams, 10),
         LOOP_CASE(a_close_ends_what_waits_for_the_stream, 10),
-
+        LOOP_CASE(a_receive_outlives_its_connection, 10),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -346,8 +346,12 @@ static void close_connection(struct wf_session *session, struct weft_connection 
     if (session->guard.state != WF_SESSION_UP) {
         if (request)
             wf_request_complete(request, 0, 0);
-        if (session->guard.holders == 0) /* nothing touches the connection any more: it can be freed now */
+        /* A message that is here may wait for its receive's turn in a stream: then the session's end frees the
+         * connection. Otherwise nothing touches it any more. */
+        if (session->guard.holders == 0 && connection->inbounds == 0)
             wf_connection_free(connection);
+        else if (session->guard.state == WF_SESSION_DEAD)
+            wf_connection_attach(connection, NULL);
         return;
     }
     if (request) {

@@ -17,12 +17,14 @@
 #include "core/session/resend.h"
 #include "core/session/session.h"
 
-/* Detaches the connections from their endpoints: the door frees the session later, and until then the endpoints would
- * be busy. */
+/* Detaches connections that the user does not hold any more from their endpoints: the session is freed later, and until
+ * then the endpoints would be busy. */
 static void leave_endpoints(struct wf_session *session)
 {
     WF_DESK_EACH_CONNECTION (connection, &session->desk) {
-        wf_connection_attach(connection, NULL);
+        bool closed = !connection->held && !wf_link_in_list(&connection->accept_link);
+        if (session->life.dismissed || closed)
+            wf_connection_attach(connection, NULL);
     }
 }
 
@@ -40,8 +42,7 @@ void wf_session_unheld(struct wf_session *session)
     if (session->guard.error.code == 0)
         wf_fail(&session->guard.error, -ESHUTDOWN, "the session with %s is closed", session->peer.name);
     wf_guard_enter(&session->guard, WF_SESSION_DEAD);
-    if (session->life.dismissed)
-        leave_endpoints(session);
+    leave_endpoints(session);
     wf_session_tell(session);
     wf_regions_release(&session->desk);
     wf_shares_give_back(&session->shares);
