@@ -187,8 +187,9 @@ WEFT_API int weft_accept(struct weft_context *context, int timeout_ms, struct we
  * closes the channels. The peer and its connections are gone afterwards, whatever the result. Requests still under way
  * end in -ESHUTDOWN or the session's error, and can still be tested. -ETIMEDOUT: no answer; or the session's error,
  * also if it was lost before the call. 0 also if the peer has closed the session first: what it had not received by
- * then is lost. Sends that have not gone are not waited for: weft_connection_close() of their connections first does
- * that.
+ * then is lost. Sends that are not complete are not waited for: weft_connection_close() of their connections first does
+ * that. Small ones that were copied, and so are complete, are: a peer that takes none of them holds the close up until
+ * its deadline, and then the session is cut, so that both sides learn that something was lost.
  */
 WEFT_API int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft_error *err);
 
@@ -503,7 +504,8 @@ WEFT_API int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_
 /*
  * Closes this side. Receives of this connection end in -ECANCELED; later sends, writes and reads of the peer end in
  * -ESHUTDOWN. Waits until the sends, writes and reads of this side have finished. The handle is gone afterwards,
- * whatever the result; requests can still be tested. -ETIMEDOUT: some did not finish in time; they are cancelled.
+ * whatever the result; requests can still be tested. -ETIMEDOUT: some did not finish in time; they are cancelled. 0
+ * without waiting if the session is lost: the requests say what became of them, once nothing touches their memory.
  */
 WEFT_API int weft_connection_close(struct weft_connection *connection, int timeout_ms, struct weft_error *err);
 
