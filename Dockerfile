@@ -6,7 +6,8 @@
 #     docker run --rm --network host --entrypoint weft weft config
 #
 # --network host: the rails are the machine's network cards, and a bridge between would be measured with them. Results
-# stay with -v "$PWD/results:/opt/weft/results".
+# stay with -v "$PWD/results:/opt/weft/results". Where PMIx is to start it (Open MPI's mpirun, srun --mpi=pmix), the image
+# needs libpmix2, which is not in it: build one FROM weft that installs it, or name a --rendezvous.
 
 FROM debian:12-slim AS build
 WORKDIR /source

@@ -12,8 +12,8 @@ usage: setup.sh [--tests[=AREA,...]] [--help]
 
 Checks that the compiler, tools and libraries for building Weft are here, and installs what is missing when it runs
 as root, or when you say yes on a terminal (then with sudo). It never upgrades a package and never removes one.
-What Weft can be built without (liburing, libmnl, npm) and what single tests need is named and done without where it
-cannot be had.
+What Weft can be built without (liburing, libmnl, libpmix, npm) and what single tests need is named and done without
+where it cannot be had.
 
   --tests[=AREA,...]  also what the tests of these areas need: core (default), vm, install, compat, report,
                       plugin, cluster. Prints the names of what they have to do without, one a line, on standard output
@@ -112,6 +112,7 @@ find_missing() {
     vital=${#missing[@]}
     need 'liburing 2.1 or newer (the io_uring engine)' liburing-dev liburing-devel have_library 'liburing >= 2.1' liburing.h
     need 'libmnl (device-memory TCP)' libmnl-dev libmnl-devel have_library libmnl libmnl/libmnl.h
+    need 'libpmix (ranks that mpirun and srun have started)' libpmix-dev pmix-devel have_library pmix pmix.h
     need 'npm (the charts of weft report)' npm npm have npm
     need_to_build_plugin
     for area in "${areas[@]}"; do
@@ -198,7 +199,6 @@ need_cluster() {
         need "$name (starts processes in it)" slurm-client '' have "$name"
     done
     need 'munged (knows its users)' munge '' have_admin munged
-    need 'libpmix (tells ranks; looked for when a build is configured)' libpmix-dev '' have_library pmix pmix.h
     need 'mpirun.openmpi (starts processes as Open MPI does)' openmpi-bin '' have mpirun.openmpi
     need 'mpiexec.mpich (starts processes as MPICH does)' mpich '' have mpiexec.mpich
 }

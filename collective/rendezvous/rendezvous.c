@@ -119,9 +119,9 @@ static int find(struct wf_meet *meet, const char *only, const struct wf_meet_env
         *err = passed;
         return result;
     }
-    if (first_words)
-        return wf_meet_fail(err, -EINVAL, "rank %u of %u by %s, but not where they meet: %s", first.rank, first.size,
-                            first_words, first.lacks);
+    if (first_words) /* with what another source may have said of itself */
+        return wf_meet_fail(err, -EINVAL, "rank %u of %u by %s, but not where they meet: %s%s%s", first.rank,
+                            first.size, first_words, first.lacks, passed.text[0] ? "; " : "", passed.text);
     return wf_meet_fail(
         err, -EINVAL,
         "%s%s who this process is among how many is not known: give size, rank and rendezvous (HOST:PORT or "

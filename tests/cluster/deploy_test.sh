@@ -31,16 +31,12 @@ by_sbatch='cd -- "$2" || exit
     [[ ${BASH_REMATCH[1]} == COMPLETED ]]'
 run "$here/slurm.sh" --limit 90 bash -c "$by_sbatch" bash "$root/deploy/slurm/weft-mesh.sbatch" "$scratch" "${small[@]}"
 skip_if_unavailable
-if [[ $output == *'by PMIx'* ]]; then
-    expect_mesh 'sbatch' PMIx
-    # A Slurm that knows nothing of PMIx.
-    # shellcheck disable=SC2016  # expanded by the program
-    program "$scratch/without" srun <<<'[[ $* == *list* ]] || exec '"$(type -P srun)"' "$@"'
-    run env PATH="$scratch/without:$PATH" "$here/slurm.sh" --limit 90 bash -c "$by_sbatch" bash \
-        "$root/deploy/slurm/weft-mesh.sbatch" "$scratch" "${small[@]}"
-fi
-expect_mesh 'sbatch without PMIx' Slurm
-expect_text "meeting at file:$scratch/weft-mesh-" 'sbatch without PMIx'
+expect_mesh 'sbatch' Slurm
+expect_text "meeting at file:$scratch/weft-mesh-" 'sbatch'
+run env MASTER_PORT=29502 "$here/slurm.sh" --limit 90 bash -c "$by_sbatch" bash "$root/deploy/slurm/weft-mesh.sbatch" \
+    "$scratch" "${small[@]}"
+expect_mesh 'sbatch with MASTER_PORT' Slurm
+expect_text 'meeting at n0:29502 ' 'sbatch with MASTER_PORT'
 
 for mpirun in mpirun.openmpi mpiexec.mpich; do
     command -v "$mpirun" >/dev/null || { echo "skipped: needs the program $mpirun" && exit 77; }

@@ -30,6 +30,15 @@ expect_ranks 3 "Slurm's variables, meeting at file:" "Slurm's variables"
 run env RANK=0 WORLD_SIZE=2 "$rank"
 expect_status 2 'rank and size alone'
 expect_text 'but not where they meet: set MASTER_ADDR and MASTER_PORT' 'rank and size alone'
+# srun --mpi=pmix without a libpmix that can be used: both reasons, the remedy first.
+mkdir -- "$scratch/broken" && : >"$scratch/broken/libpmix.so.2" || exit 1
+reason='this build has no libpmix'
+[[ $BUILT_WITH_PMIX != 1 ]] || reason='its library cannot be loaded: '
+run env LD_LIBRARY_PATH="$scratch/broken" PMIX_NAMESPACE=step PMIX_RANK=0 SLURM_PROCID=0 SLURM_NTASKS=2 "$rank"
+expect_status 2 'PMIx that cannot be used'
+expect_text 'but not where they meet: Slurm gives no port' 'PMIx that cannot be used'
+expect_text 'or name a rendezvous: HOST:PORT or file:PATH; PMIx has started this process, ' 'PMIx that cannot be used'
+expect_text "$reason" 'PMIx that cannot be used'
 run "$rank"
 expect_status 2 'nothing'
 expect_text 'give size, rank and rendezvous' 'nothing'

@@ -142,6 +142,11 @@ touch "$scratch/lacks_libmnl"
 setup bash "$root/setup.sh"
 expect_status 0 'libmnl can be done without'
 expect_text 'libmnl-dev' 'its package is told'
+touch "$scratch/lacks_pmix"
+setup bash "$root/setup.sh"
+expect_status 0 'libpmix can be done without'
+expect_text 'libpmix-dev' 'its package is told'
+expect_text 'pmix-devel' 'its package is told, that of dnf, too'
 touch "$scratch/lacks_libisal"
 setup bash "$root/setup.sh"
 expect_status 1 'but not ISA-L'
@@ -180,6 +185,12 @@ touch "$scratch/lacks_liburing" "$scratch/lacks_libisal"
 setup bash "$root/setup.sh"
 expect_status 0 'both kinds'
 [[ $(calls) == *' libisal-dev'$'\n'*' liburing-dev'* ]] || fail "first what nothing goes without: $(calls)"
+make_machine 0 apt-get
+touch "$scratch/lacks_pmix" "$scratch/no_libpmix-dev"
+setup bash "$root/setup.sh"
+expect_status 0 'a distribution that has no libpmix'
+[[ $(calls) == *' libpmix-dev' ]] || fail "libpmix is asked for without --tests, too: $(calls)"
+expect_text 'done without: libpmix' 'a distribution that has no libpmix'
 make_machine 0 dnf
 rm -f -- "$machine/qemu-system-x86_64"
 setup bash "$root/setup.sh" --tests=vm

@@ -187,6 +187,9 @@ static void pmix_gone(void **state)
 {
     (void)state;
     refuses(ENV("PMIX_NAMESPACE=gone", "PMIX_RANK=1"), NONE, "PMIx has started this process");
+    const struct wf_meet_env *no_port = ENV("PMIX_NAMESPACE=gone", "PMIX_RANK=2", STEP, "SLURM_JOB_NODELIST=n1");
+    refuses(no_port, NONE, "rank 2 of 4 by Slurm's variables, but not where they meet: Slurm gives no port");
+    refuses(no_port, NONE, "file:PATH; PMIx has started this process, ");
     finds(ENV("PMIX_NAMESPACE=gone", "PMIX_RANK=1", "RANK=1", "WORLD_SIZE=2", "MASTER_ADDR=a", "MASTER_PORT=7"), NONE,
           1, 2, -1, WF_MEET_HOST, "a:7",
           "rank 1 of 2 by torchrun's variables, meeting at a:7 (MASTER_ADDR and MASTER_PORT)");
