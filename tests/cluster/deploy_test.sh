@@ -43,12 +43,18 @@ for mpirun in mpirun.openmpi mpiexec.mpich; do
     program "$scratch/$mpirun" mpirun <<<"exec $(type -P "$mpirun") \"\$@\""
 done
 printf 'n%d\n' 0 1 2 3 >"$scratch/hosts"
+# by_rsh COMMAND...: as over ssh, which hands on no variables of ours: the sizes and the key come by what mpirun hands on.
+# shellcheck disable=SC2016  # expanded inside
+by_rsh='rsh=$TMPDIR/rsh
+    printf "%s\n" "#!/bin/bash" "unset \$(compgen -e WEFT_)" "exec $CLUSTER_RSH \"\$@\"" >"$rsh" && chmod +x "$rsh" || exit
+    export OMPI_MCA_plm_rsh_agent=$rsh PRTE_MCA_plm_ssh_agent=$rsh HYDRA_LAUNCHER_EXEC=$rsh
+    "$@"'
+(umask 077 && "$WEFT" key >"$scratch/weft.key") || fail 'no key'
+set_by_environment=(WEFT_BEGIN=64K WEFT_END=64K WEFT_KEY_FILE="$scratch/weft.key")
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
 for mpirun in mpirun.openmpi mpiexec.mpich; do
-    # shellcheck disable=SC2016  # expanded inside
-    run env PATH="$scratch/$mpirun:$PATH" "$net" --limit 90 bash -c '
-        export OMPI_MCA_plm_rsh_agent=$CLUSTER_RSH PRTE_MCA_plm_ssh_agent=$CLUSTER_RSH HYDRA_LAUNCHER_EXEC=$CLUSTER_RSH
-        "$@"' bash "$root/deploy/mpi/weft-mesh.sh" "$scratch/hosts" "${small[@]}"
+    run env PATH="$scratch/$mpirun:$PATH" "${set_by_environment[@]}" "$net" --limit 90 bash -c "$by_rsh" bash \
+        "$root/deploy/mpi/weft-mesh.sh" "$scratch/hosts" --endpoints 1 --iters 3 --warmup 0 --mode isolated
     source=PMIx
     [[ $mpirun != *mpich ]] || source=PMI-1
     expect_mesh "$mpirun" "$source"
