@@ -6,7 +6,9 @@ set -u
 
 root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd) || exit 1
 # shellcheck source=scripts/lib.sh
-. "$root/scripts/lib.sh"
+. "$root/scripts/lib.sh" || exit 1
+# shellcheck source=scripts/program.sh
+. "$root/scripts/program.sh" || exit 1
 
 usage() {
     cat <<'EOF'
@@ -25,30 +27,18 @@ usage: run_collectives.sh cpu|gpu|all [OPTION of weft collective]...
   profile  all-reduce, all-gather and reduce-scatter of 1M, 4M and 16M elements: profile_{backend}_world{N}_{time}.txt.
            Under srun, mpirun or torchrun it is one of the ranks that they have started; else it starts 4
 
-Everything goes to results/collectives, or to --out DIR. Other options go to `weft collective`, such as --backend
-weft,gloo,mpi, --processes 2, --size 1M,10M, --duration 60 (seconds of measuring for each backend and number of
-processes, about; default 4), or --self-test, which says in seconds whether each backend works here.
+Everything goes to results/collectives beside this script, or in the current folder where that cannot be written, or to
+--out DIR. Other options go to `weft collective`, such as --backend weft,gloo,mpi, --processes 2, --size 1M,10M,
+--duration 60 (seconds of measuring for each backend and number of processes, about; default 4), or --self-test, which
+says in seconds whether each backend works here.
 
-  WEFT_BUILD=DIR   use the build in DIR as it is, instead of building into build/
+  WEFT_SETUP=auto|print|off  may missing packages be installed: see setup.sh --help
+  WEFT_BUILD=DIR             use the build in DIR as it is, instead of building into build/
+
+What is in build/ is used as it is if no source is newer. As a rank of a launcher it builds only where there is no program.
 
 Exit status: 0 everything ran and was right; 1 something failed; 2 wrong usage; 77 not available here.
 EOF
-}
-
-# Sets `weft` to a program that is current.
-find_program() {
-    weft=${WEFT_BUILD:-$root/build}/bin/weft
-    [[ -z ${WEFT_BUILD-} ]] || return 0
-    if [[ ! -e $root/build/CMakeCache.txt ]]; then
-        "$root/setup.sh" || exit 1
-        say 'building into build/ (the first time takes a minute)'
-        cmake -S "$root" -B "$root/build" -DWEFT_TESTS=OFF >/dev/null || exit 1
-    fi
-    cmake --build "$root/build" --parallel "$(nproc)" >"$root/build/build.log" 2>&1 || {
-        tail -n 40 -- "$root/build/build.log" >&2
-        say 'the build failed: all of its output is in build/build.log'
-        exit 1
-    }
 }
 
 gpu_count() { nvidia-smi -L 2>/dev/null | grep -c '^GPU'; }
@@ -222,7 +212,8 @@ profile() {
 }
 
 mode=${1-}
-out=$root/results/collectives words=() status=0 measured=''
+out=results/collectives words=() status=0 measured=''
+! can_write "$root/results" || out=$root/$out
 (($# == 0)) || shift
 while (($#)); do
     case $1 in
@@ -243,7 +234,7 @@ cpu | gpu | all | profile | combine) ;;
 esac
 [[ $mode != combine ]] || ((${#words[@]} == 2)) || wrong_usage 'combine takes two files, CPU.csv and GPU.csv'
 [[ $out ]] || wrong_usage '--out needs a folder'
-find_program
+find_program all # and the programs of other libraries
 for word in "${words[@]}"; do
     [[ $word != --self-test ]] || exec "$weft" collective "${words[@]}"
 done

@@ -6,6 +6,8 @@ set -u
 here=$(readlink -f -- "${BASH_SOURCE[0]}")
 root=${here%/*}
 lab=$root/scripts/lab_net.sh
+# shellcheck source=scripts/program.sh
+. "$root/scripts/program.sh" || exit 1
 
 usage() {
     cat <<'EOF'
@@ -44,8 +46,9 @@ Where memory does not suffice, --end gives way, then the endpoints, unless you n
   WEFT_SETUP=auto|print|off  may missing packages be installed: see setup.sh --help
   WEFT_BUILD=DIR             use the build in DIR as it is, instead of building into build/
 
-A program in build/ that is newer than the sources is used as it is, and so is any where build/ cannot be written. Where
-there is none, it is built in ~/.cache/weft (XDG_CACHE_HOME).
+A program in build/ that is newer than the sources is used as it is, and so is any where build/ cannot be written, or where
+a launcher has started this as one of several ranks. Where there is none and build/ cannot be written, it is built in
+~/.cache/weft (XDG_CACHE_HOME).
 
 Results: results/latest/report.html for people, mesh.json and .csv for programs; a log per endpoint in logs/. Both are beside this script, or in the current
 folder where that cannot be written.
@@ -86,117 +89,13 @@ elsewhere() {
     fi
 }
 
-# can_write FOLDER: there, or to be made.
-can_write() {
-    if [[ -e $1 ]]; then
-        [[ -d $1 && -w $1 && -x $1 ]]
-    else
-        [[ -w ${1%/*} && -x ${1%/*} ]]
-    fi
-}
-
-# build FOLDER
-build() {
-    local folder=$1 shown=$1 status builder
-    [[ $folder == "$root/build" ]] && shown=build
-    mkdir -p -- "$folder" || return 1
-    if [[ ! -f $folder/build.ninja && ! -f $folder/Makefile ]]; then
-        say "building into $shown/ (the first time takes a minute)"
-    fi
-    # Two terminals may start a server and a client at once: one of them builds. It is a process group of its own, so
-    # that a signal ends all of it.
-    set -m
-    (
-        command -v flock >/dev/null && flock 9
-        make_anew "$folder" "$shown"
-        if [[ ! -f $folder/CMakeCache.txt || (! -f $folder/build.ninja && ! -f $folder/Makefile) ]]; then
-            cmake -S "$root" -B "$folder" -DWEFT_TESTS=OFF || exit 1
-        fi
-        cmake --build "$folder" --target weft_bin --parallel "$(nproc)"
-    ) 9>"$folder/.lock" 8>&2 >"$folder/build.log" 2>&1 </dev/null &
-    builder=$!
-    set +m
-    trap 'kill -TERM -- "-$builder" 2>/dev/null; say "interrupted while building"; exit 1' INT TERM HUP
-    wait "$builder"
-    status=$?
-    trap - INT TERM HUP
-    if ((status)); then
-        tail -n 40 -- "$folder/build.log" >&2
-        say "the build failed: all of its output is in $shown/build.log"
-    fi
-    return "$status"
-}
-
-# is_moved FOLDER: it was made for sources that are, or were, somewhere else: CMake refuses it.
-is_moved() {
-    local made_for
-    made_for=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' -- "$1/CMakeCache.txt" 2>/dev/null) || return 1
-    [[ -n $made_for && ! $made_for -ef $root ]]
-}
-
-# make_anew FOLDER SHOWN: what CMake remembers of another place goes, and nothing else.
-make_anew() {
-    is_moved "$1" || return 0
-    say "$2/ was made for another folder of sources: it is made anew" 2>&8
-    rm -rf -- "$1/CMakeCache.txt" "$1/CMakeFiles"
-}
-
-# is_current PROGRAM: no source is newer.
-is_current() {
-    local -a sources=()
-    local part
-    for part in CMakeLists.txt cmake affinity bench peers transport; do
-        [[ -e $root/$part ]] && sources+=("$root/$part")
-    done
-    ((${#sources[@]})) && [[ -z $(find "${sources[@]}" -type f -newer "$1" -print -quit 2>&1) ]]
-}
-
-# runs PROGRAM: on this machine, for this user.
-# An empty one, as a full disk leaves behind, would run as a script that does nothing.
-runs() { [[ -f $1 && -s $1 && -x $1 ]] && "$1" --version >/dev/null 2>&1 </dev/null; }
-
-# Sets `weft` to the program, which it builds where there is none that is current.
-find_program() {
-    local folder=$root/build cache=${XDG_CACHE_HOME:-${HOME:-}/.cache}
-    if [[ -n ${WEFT_BUILD-} ]]; then
-        weft=$WEFT_BUILD/bin/weft
-        [[ -x $weft ]] || wrong_usage "WEFT_BUILD=$WEFT_BUILD: no program at bin/weft in there"
-        return
-    fi
-    # A bundle has the program, and nothing to build it from.
-    if [[ -x $root/bin/weft && ! -e $root/CMakeLists.txt ]]; then
-        weft=$root/bin/weft
-        return
-    fi
-    weft=$folder/bin/weft
-    if ! can_write "$folder"; then
-        if runs "$weft"; then
-            is_current "$weft" || say 'build/bin/weft is older than its sources, and build/ cannot be written: it is used as it is'
-            return
-        fi
-        [[ $cache == /* ]] && folder=$cache/weft/build-$(cksum <<<"$root" | tr ' ' -)
-        mkdir -p -- "$folder" 2>/dev/null
-        if [[ ! -d $folder ]] || ! can_write "$folder"; then
-            say "there is no program in build/, and it can be built neither there nor in $cache/weft: set XDG_CACHE_HOME to a" \
-                'folder that you can write to, or WEFT_BUILD to a build'
-            exit 1
-        fi
-        say "build/ cannot be written: the program is built in $folder"
-        weft=$folder/bin/weft
-    fi
-    ! is_moved "$folder" && runs "$weft" && is_current "$weft" && return
-    "$root/setup.sh" || exit 1
-    command -v make >/dev/null || export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
-    build "$folder" || exit 1
-}
-
 # Nothing is built for that.
 print_version() {
     if [[ -z ${WEFT_BUILD-} && -e $root/CMakeLists.txt ]]; then
         sed -n 's/^#define WEFT_VERSION_[MP][A-Z]* \([0-9]*\)$/\1/p' -- "$root/transport/weft.h" | paste -sd. | sed 's/^/weft /'
         exit
     fi
-    find_program
+    find_program weft_bin
     exec "$weft" --version
 }
 
@@ -260,7 +159,7 @@ server) role=(--listen '--invite=./run_p2p_fullmesh.sh client') ;;
 client) role=("--connect=$peer") ;;
 esac
 
-find_program
+find_program weft_bin
 if ! out=$(option out) && ! out=$(elsewhere out); then
     suffix=''
     [[ $mode == client ]] && suffix=-client

@@ -4,7 +4,8 @@ set -u
 # shellcheck source=tests/scripts/check.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/check.sh"
 
-cp -- "$root/run_p2p_fullmesh.sh" "$scratch/" || exit 1
+mkdir -- "$scratch/scripts" || exit 1
+cp -- "$root/run_p2p_fullmesh.sh" "$scratch/" && cp -- "$root/scripts/program.sh" "$scratch/scripts/" || exit 1
 script=$scratch/run_p2p_fullmesh.sh
 program "$scratch/made/bin" weft <<'EOF'
 printf '<%s>' "$@"
