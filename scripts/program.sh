@@ -70,12 +70,12 @@ make_anew() {
 }
 
 # is_current FOLDER TARGET: no source is newer than the last build of it, or than the program, where that is all of the
-# target.
+# target. The folders of the sources are those that CMakeLists.txt adds to every build.
 is_current() {
     local -a sources=("$root/CMakeLists.txt") made=("$1/.built-all" "$1/.built-$2")
     local part
     [[ -e ${sources[0]} ]] || return
-    for part in cmake affinity bench peers transport; do
+    for part in cmake $(sed -n 's/^add_subdirectory(\([^)/]*\).*/\1/p' -- "${sources[0]}" | sort -u); do
         [[ -e $root/$part ]] && sources+=("$root/$part")
     done
     [[ $2 != weft_bin ]] || made+=("$1/bin/weft")

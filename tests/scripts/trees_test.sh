@@ -71,6 +71,13 @@ make_old
 run "$script"
 expect_status 0 'an old program'
 [[ -e $asked ]] || fail 'an old program is not built'
+for part in affinity bench cmake collective peers plugins transport; do
+    make_tree
+    mkdir -p -- "$tree/$part/room"
+    touch -d '1 minute' -- "$tree/$part/room/source.c"
+    run "$script"
+    [[ -e $asked ]] || fail "a newer source in $part/, and nothing is built"
+done
 # What is newer may be nothing to the program, which then stays as it is: it is built once.
 make_tree
 make_old
