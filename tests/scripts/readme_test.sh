@@ -22,6 +22,14 @@ for words in './one_message listen ' './one_message connect 127.0.0.1:'; do
     grep -q -F -- "$words" "$root/README.md" || fail "README.md does not say '$words'"
 done
 
+# --- the plugin, which run_p2p_fullmesh.sh does not build: the commands that do, which installing.md has as well ---
+
+for page in README.md docs/nccl.md docs/installing.md; do
+    for words in './setup.sh' 'cmake -S . -B build -DWEFT_TESTS=OFF && cmake --build build'; do
+        grep -q -F -- "$words" <(awk '/^```/ { code = !code } code' "$root/$page") || fail "$page has no command '$words'"
+    done
+done
+
 # --- links ---
 
 # anchors FILE: what its headings are called in a link.
