@@ -148,6 +148,22 @@ works project/build/outside_weft_static
 meets project/build/outside_weft_coll
 meets project/build/outside_weft_coll_static
 
+# Without the library of groups, which is a component of its own.
+for component in runtime development; do
+    run "$cmake" --install "$build" --prefix "$work/without" --component "$component"
+    expect_status 0 "cmake --install --component $component"
+done
+mkdir without_groups && cat >without_groups/CMakeLists.txt <<'EOF'
+cmake_minimum_required(VERSION 3.22)
+project(without_groups LANGUAGES C)
+find_package(weft REQUIRED COMPONENTS static)
+if(NOT TARGET weft::weft OR NOT TARGET weft::weft_static OR TARGET weft::weft_coll OR TARGET weft::weft_coll_static)
+  message(FATAL_ERROR "other targets than those that are installed")
+endif()
+EOF
+run "$cmake" -S without_groups -B without_groups/build -DCMAKE_PREFIX_PATH="$work/without" -DCMAKE_C_COMPILER="$compiler"
+expect_status 0 'find_package(weft) without the library of groups'
+
 # As a part of another project, which has no tests of ours: no file is looked for in that project's folders.
 mkdir part && cp -- example.c part/ && cat >part/CMakeLists.txt <<EOF
 cmake_minimum_required(VERSION 3.22)
