@@ -43,7 +43,7 @@ struct weft_group_options {
 
 /*
  * Makes a group of `options.size` processes; every one of them calls. Waits until all have come, and all know that.
- * Rank 0 listens, and the others connect to it; all listen for later. A context that does not listen yet does after the
+ * Rank 0 listens, and the others connect to it, once its name is known; all listen for later. A context that does not listen yet does after the
  * call, on the port that the kernel chose, or on that of the rendezvous. With a key (setting key_file) all of this
  * is under the key.
  *

@@ -13,6 +13,7 @@
 
 #define GOODBYE_NS (1000 * 1000000LL)
 #define LISTEN_TRIES 16 /* the port that the kernel chose at one rail may be taken at another */
+#define ASK_MS 200      /* between questions for a name that nobody knows yet */
 
 int64_t wf_coll_now_ns(void)
 {
@@ -46,6 +47,17 @@ int64_t wf_coll_margin_ns(int timeout_ms)
 
 /* --- making --- */
 
+/* At a name that a cluster may give this machine only after its processes have started: it is asked for again until the
+ * deadline, as the other members do. */
+static int listen_at(struct wf_coll_hub *hub, const char *address, struct weft_error *err)
+{
+    const struct timespec pause = {.tv_nsec = ASK_MS * 1000000L};
+    int result;
+    while ((result = weft_listen(hub->context, address, err)) == -EHOSTUNREACH && wf_coll_now_ns() < hub->deadline_ns)
+        nanosleep(&pause, NULL);
+    return result;
+}
+
 static int listen_on(struct wf_coll_hub *hub, const char *address, struct weft_error *err)
 {
     char any[80];
@@ -60,7 +72,7 @@ static int listen_on(struct wf_coll_hub *hub, const char *address, struct weft_e
         return 0;
     }
     if (address)
-        return weft_listen(hub->context, address, err);
+        return listen_at(hub, address, err);
     if (weft_context_rails(hub->context, rail, 1) < 1)
         return wf_coll_refuse(err, -ENODEV, "the context has no rail");
     snprintf(any, sizeof any, strchr(rail[0].address, ':') ? "[%s]:0" : "%s:0", rail[0].address);
