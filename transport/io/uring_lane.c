@@ -94,7 +94,7 @@ static enum wf_outcome digest_recv(struct wf_lane *lane, int result)
 /* Pinned pages count against the limit of locked memory, and not every socket takes them: a copy always works. */
 static bool refuses_to_borrow(const struct wf_lane *lane, int result)
 {
-    return lane->lends && (result == -ENOMEM || result == -ENOBUFS || result == -EOPNOTSUPP);
+    return lane->lends && (result == -ENOMEM || result == -ENOBUFS || result == -EOPNOTSUPP || result == -EFAULT);
 }
 
 void wf_lane_released(struct wf_lane *lane, int result)
