@@ -243,8 +243,8 @@ void wf_door_accepted(struct wf_door *door, const struct wf_op *op)
     if (good)
         return;
     wf_log_limited(&door->sessions->world->log, &door->stranger_log, now, WF_LOG_WARN,
-                   "cannot accept a connection: %s; raise the limit of open files (ulimit -n)",
-                   wf_strerror((int)listener->op.result));
+                   "cannot accept a connection: %s%s", wf_strerror((int)listener->op.result),
+                   listener->op.result == -EMFILE ? "; raise the limit of open files (ulimit -n)" : "");
 }
 
 int64_t wf_door_resume_accept(struct wf_door *door, int64_t now)
