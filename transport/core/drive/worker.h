@@ -93,11 +93,6 @@ static inline void wf_worker_expect_answer(struct wf_worker *worker)
 {
     worker->answer_comes = true;
 }
-/* Does its engine make its calls only while it is polled, and in the call that posts an operation? */
-static inline bool wf_worker_works_when_polled(const struct wf_worker *worker)
-{
-    return worker->descriptor >= 0;
-}
 /* Gives the token back; this thread first serves the kicks that came meanwhile. */
 void wf_worker_leave(struct wf_worker *worker);
 

@@ -365,7 +365,7 @@ static bool pump_one(struct wf_channel *channel, struct wf_outbound *fresh, stru
     wf_session_unlock(session);
     if (filled)
         wf_channel_post_send(channel);
-    return brief && wf_worker_works_when_polled(worker) && !channel->tx.op.finished;
+    return brief && !channel->tx.op.finished;
 }
 
 void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *fresh)
