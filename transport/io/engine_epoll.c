@@ -10,7 +10,7 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -286,9 +286,13 @@ static int wait_call(struct wf_epoll_engine *engine, int64_t timeout_ns)
         return (int)syscall(SYS_epoll_pwait2, engine->interest.epoll_fd, engine->events, WF_EPOLL_BATCH, &wait, NULL,
                             0);
     }
-    int64_t ms = timeout_ns <= 0 ? timeout_ns : (timeout_ns - 1) / WF_NS_PER_MS + 1;
-    ms = ms < 0 ? -1 : ms > INT_MAX ? INT_MAX : ms;
-    return epoll_wait(engine->interest.epoll_fd, engine->events, WF_EPOLL_BATCH, (int)ms);
+    if (timeout_ns > 0) { /* milliseconds are too coarse: copies of a GPU take microseconds */
+        struct timespec wait = {.tv_sec = timeout_ns / WF_NS_PER_S, .tv_nsec = timeout_ns % WF_NS_PER_S};
+        struct pollfd any = {.fd = engine->interest.epoll_fd, .events = POLLIN};
+        if (ppoll(&any, 1, &wait, NULL) <= 0)
+            return 0;
+    }
+    return epoll_wait(engine->interest.epoll_fd, engine->events, WF_EPOLL_BATCH, timeout_ns < 0 ? -1 : 0);
 }
 
 static int wait_events(struct wf_epoll_engine *engine, int64_t timeout_ns)

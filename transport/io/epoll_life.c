@@ -57,7 +57,7 @@ static int open_descriptors(struct wf_epoll_engine *engine, struct wf_status *st
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = WAKE_KEY};
     if (epoll_ctl(engine->interest.epoll_fd, EPOLL_CTL_ADD, engine->bell.fd, &event))
         return wf_fail(status, -errno, "epoll_ctl for the eventfd: %s", wf_strerror(errno));
-    /* Linux 5.11; a container's filter may refuse it with either error. Then timeouts round up to milliseconds. */
+    /* Linux 5.11; a container's filter may refuse it with either error. Then each wait takes two calls. */
     struct timespec none = {0};
     engine->has_pwait2 = syscall(SYS_epoll_pwait2, engine->interest.epoll_fd, engine->events, 1, &none, NULL, 0) >= 0;
     return 0;
