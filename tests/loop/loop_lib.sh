@@ -17,6 +17,7 @@ done
 export WEFT_CUDA=off # endpoints are host memory, whatever GPUs are here; test_gpus.sh is about those
 
 skip() { # REASON
+    [ "${failures:-0}" -eq 0 ] || finish
     echo "skipped: $*"
     exit 77
 }
@@ -31,6 +32,20 @@ pass_if() { # DESCRIPTION COMMAND...
     shift
     checks=$((checks + 1))
     "$@" || fail "$what"
+}
+
+# Conditions of pass_if: `[ A ] && [ B ]` would leave B to the shell.
+filled() { # FILE...: all are there, and have something in them
+    local file
+    for file in "$@"; do
+        [ -s "$file" ] || return
+    done
+}
+absent() { # FILE...: none is there
+    local file
+    for file in "$@"; do
+        [ ! -e "$file" ] && [ ! -L "$file" ] || return
+    done
 }
 
 finish() {

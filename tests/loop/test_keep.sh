@@ -60,7 +60,7 @@ for ((i = 1; i <= 10; i++)); do
     pass_if "run $i: told" grep -q "^run $i has passed; port $port is open for the next client" s.out
 done
 pass_if "the link leads to the last" [ "$(readlink latest)" = s-10 ]
-pass_if "nothing has no number: $(ls)" [ ! -e s ] && [ ! -e j.json ] && [ ! -e c.csv ]
+pass_if "nothing has no number: $(ls)" absent s j.json c.csv
 # What a client wanted is not the default of the next.
 served --quiet --endpoints 1 --mode isolated --json one.json -e 1M
 pass_if "defaults are defaults again" [ "$(json_numbers one.json size_bytes | sort -u)" = 1048576 ]

@@ -44,7 +44,7 @@ pass_if "its verdict: $(cat out)" grep -q '^All elements of gradients that were 
 pass_if "its drawings: $(ls plots)" [ "$(ls plots/overlap-timeline*.svg | wc -l)" -eq 8 ]
 # 6 layers in each mode, as many buckets with a stroke each, and the ground
 pass_if "bars of layers and buckets" [ "$(grep -c '<rect x=' plots/overlap-timeline.svg)" -eq $((2 * (6 + 2 * 6))) ]
-pass_if "curves: $(ls plots)" [ -s plots/overlap-hidden.dat ] && [ -s plots/overlap-times.dat ] && [ -s plots/overlap-styles.dat ]
+pass_if "curves: $(ls plots)" filled plots/overlap-hidden.dat plots/overlap-times.dat plots/overlap-styles.dat
 
 # ---- files, and a batch that is said
 weft overlap $small --batch 3 --quiet --check 0 --out folder

@@ -162,7 +162,7 @@ report 1 good.json $'bell\a\e[2J.json'
 pass_if "no orders to a terminal" [ "$(cat out err | tr -d '\n' | tr -d '[:print:]' | wc -c)" -eq 0 ]
 result odd.json "100%d \`touch ordered\`\$(touch ordered)"
 report 0 odd.json --plots odd
-pass_if "nothing was run" [ ! -e ordered ] && [ ! -e odd/ordered ]
+pass_if "nothing was run" absent ordered odd/ordered
 
 # ---- where it cannot be written, what was found is said all the same
 report 1 good.json --html none/page.html
@@ -179,7 +179,7 @@ mkdir bin empty
 printf '#!/bin/sh\nexit 1\n' >bin/gnuplot && chmod +x bin/gnuplot
 look=$PWD/bin:$PATH report 1 good.json --plots failing
 says "gnuplot could not draw"
-pass_if "what it should have drawn is there" [ -s failing/mesh.dat ] && [ -s failing/mesh.gp ] && [ -s failing/report.md ]
+pass_if "what it should have drawn is there" filled failing/mesh.dat failing/mesh.gp failing/report.md
 says "All 8 samples ran"
 printf '#!/bin/sh\nexec sleep 0.2\n' >bin/gnuplot
 if PATH=$PWD/bin:$PATH on_terminal 120 "$WEFT" report good.json --html page.html --plots slowly; then
@@ -191,10 +191,10 @@ rm bin/gnuplot
 ln -s "$(command -v timeout)" bin
 look=$PWD/bin report 0 good.json --plots undrawn
 says "plots: undrawn (data, scripts and Markdown: gnuplot, which draws them, is not installed)"
-pass_if "its data is there" [ -s undrawn/rate.dat ] && [ -s undrawn/rate.gp ]
+pass_if "its data is there" filled undrawn/rate.dat undrawn/rate.gp
 if command -v gnuplot >/dev/null; then
     report 0 good.json --plots drawn
-    pass_if "drawn: $(ls drawn)" [ -s drawn/mesh.png ] && [ -s drawn/rate.svg ]
+    pass_if "drawn: $(ls drawn)" filled drawn/mesh.png drawn/rate.svg
     pass_if "as a picture" [ "$(head -c 4 drawn/mesh.png | tail -c 3)" = PNG ]
 fi
 
