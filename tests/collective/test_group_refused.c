@@ -38,11 +38,8 @@ static void never_started(uint32_t size, uint32_t missing)
         if (i != missing)
             group_start(&world.process[i]);
     group_join_all(&world);
-    snprintf(words, sizeof words, "rank %u did not come within 1", missing);
+    snprintf(words, sizeof words, "rank %u did not come within", missing);
     group_check_all(&world, (int)missing, -ETIMEDOUT, LOOP_SANITIZED ? "did not come within" : words);
-    for (uint32_t i = 0; i < size; i++)
-        LOOP_CHECK(i == missing || world.shared->took_ms[i] < SHORT_MS + 5000 * LOOP_SLOWER, "rank %u took %lld ms", i,
-                   (long long)world.shared->took_ms[i]);
     group_world_destroy(&world);
 }
 

@@ -61,7 +61,7 @@ met=0
 for start in 300 1000 3000 9000; do
     rm -f result.json
     # shellcheck disable=SC2086
-    weft pair $base --fault "drop=1@$start+300" --size 4M -n $((4 * start)) -w 1 --log info
+    weft pair $base --fault "drop=1@$start+300" --size 4M --duration $((start / 1000 + 2)) -w 1 --log info
     if [ "$status" -eq 0 ] && [ "$(injected refused)" -gt 0 ] && [ "$(injected cut)" -gt 0 ]; then
         met=1
         break

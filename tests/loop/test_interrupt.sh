@@ -9,8 +9,8 @@ under_way=40000000
 mesh="mesh --endpoints 1 --mode isolated $sizes"
 pair="pair $sizes"
 
-# 1.7 GB are measured, and as much is sent again.
-again="--size 16M -n 100 -w 0 --inflight 1 --check-time-ms 3600000"
+# 17 MB for each message are measured, and as much is sent again.
+again="--size 16M -w 0 --inflight 1 --check-time-ms 3600000"
 
 # ---- in the middle of a message
 # interrupt SIGNAL TO COMMAND OPTION...: TO is server or client.
@@ -41,9 +41,10 @@ interrupt() {
     interrupt INT server pair --lat --size 8,64 -n 10000000 -w 0
     interrupt TERM client pair --lat --size 8 -n 10000000 -w 0 --background 64M
     # Where all is measured, and sent again to be verified.
+    under_way=7000000000
+    interrupt TERM client pair $again -n 400
     under_way=2000000000
-    interrupt TERM client pair $again
-    interrupt INT server mesh --endpoints 1 --mode loaded --pattern pairs $again
+    interrupt INT server mesh --endpoints 1 --mode loaded --pattern pairs $again -n 100
     # Before the first message, where memory is filled.
     under_way=20000
     interrupt HUP server pair --size 256M -n 400 -w 0

@@ -51,9 +51,10 @@ pass_if "no sample is stamped for steering" [ "$(grep -c disciplined "$folder/st
 pass_if "one clock: $("$TRACE_CHECK" --pieces "$folder" 2>&1)" "$TRACE_CHECK" --pieces "$folder"
 
 # With clocks 3 ms apart every message of one direction would take 3 ms more, and every one of the other less than
-# nothing.
-pass_if "times of both directions" awk -F, 'NR > 1 && ($2 < 2) != ($3 < 2) { way = $2 < 2; all[way]++; late[way] += $8 > 2500000 }
-    END { exit !(all[0] > 0 && all[1] > 0 && late[0] * 2 < all[0] && late[1] * 2 < all[1]) }' "$folder/execution_log.csv"
+# nothing. The shortest of each direction tells: others may have waited for a processor.
+pass_if "times of both directions" awk -F, 'NR > 1 && ($2 < 2) != ($3 < 2) { way = $2 < 2
+        if (!(way in least) || $8 < least[way]) least[way] = $8 }
+    END { exit !(least[0] > 0 && least[1] > 0 && least[0] < 2500000 && least[1] < 2500000) }' "$folder/execution_log.csv"
 
 run 0
 file=$folder/metadata_rank_0.yml
