@@ -27,29 +27,39 @@ static unsigned mixed(uint32_t place, uint32_t rank)
     return (x >> 13) & 0xff;
 }
 
+/* Of an average: two neighbours are as far above and below it, and the last of an odd number has it. */
+static unsigned around_average(uint32_t place, uint32_t rank, uint32_t ranks)
+{
+    unsigned average = mixed(place, 0) & 3, off = mixed(place, rank | 1) % (average + 1);
+
+    if ((rank | 1) >= ranks)
+        return average;
+    return rank % 2 ? average - off : average + off;
+}
+
 /* An element of `rank`. Sums of up to 64 of those that are reduced stay below 256. */
-static unsigned element(const struct rank_call *call, uint32_t place, uint32_t rank)
+static unsigned element(const struct rank_call *call, uint32_t place, uint32_t rank, uint32_t ranks)
 {
     if (!rank_op_reduces(call->op))
         return mixed(place, rank) % 251;
-    if (call->redop == RANK_SUM || call->redop == RANK_AVG)
-        return mixed(place, call->redop == RANK_AVG ? 0 : rank) & 3;
-    return mixed(place, rank) % 251;
+    if (call->redop == RANK_AVG)
+        return around_average(place, rank, ranks);
+    return call->redop == RANK_SUM ? mixed(place, rank) & 3 : mixed(place, rank) % 251;
 }
 
 /* What becomes of the elements of all ranks. */
 static unsigned reduced(const struct rank_call *call, uint32_t place, uint32_t ranks)
 {
-    unsigned result = element(call, place, 0);
+    unsigned result = element(call, place, 0, ranks);
 
-    for (uint32_t rank = 1; rank < ranks && call->redop != RANK_AVG; rank++) {
-        unsigned other = element(call, place, rank);
-        if (call->redop == RANK_SUM)
+    for (uint32_t rank = 1; rank < ranks; rank++) {
+        unsigned other = element(call, place, rank, ranks);
+        if (call->redop == RANK_SUM || call->redop == RANK_AVG)
             result += other;
         else if (call->redop == RANK_MIN ? other < result : other > result)
             result = other;
     }
-    return result;
+    return call->redop == RANK_AVG ? result / ranks : result;
 }
 
 /* A whole number up to 255, as the type has it. */
@@ -93,7 +103,8 @@ static void make_block(struct values *values, const struct rank_call *call, uint
     uint64_t bytes = rank_type_bytes(call->type);
 
     for (uint32_t place = 0; place < VALUES_PERIOD; place++)
-        encode(call->type, rank == values->ranks ? reduced(call, place, values->ranks) : element(call, place, rank),
+        encode(call->type,
+               rank == values->ranks ? reduced(call, place, values->ranks) : element(call, place, rank, values->ranks),
                (char *)values->block + place * bytes);
 }
 

@@ -5,8 +5,8 @@
  *
  * The numbers are so small that no sum of them is rounded or wraps around, in any order: the expected result is exact,
  * and is compared bit by bit. PERIOD is a prime, so that a piece at a wrong place that is a power of two away shows.
- * Of an average all ranks have the same numbers; a difference in the last two places is allowed there, since some
- * multiply by 1/N.
+ * An average is a whole number, too, though each rank has another one; a difference in the last two places is allowed
+ * there, since some multiply by 1/N.
  */
 #ifndef WF_BENCH_RANK_VALUES_H
 #define WF_BENCH_RANK_VALUES_H
