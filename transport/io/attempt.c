@@ -59,7 +59,11 @@ static enum wf_outcome sent_all(struct wf_op *op, bool *dry)
  * has no room to note one more loan (-ENOBUFS). */
 static enum wf_outcome refused_send(struct wf_op *op, ssize_t error, bool *dry)
 {
-    if (op->lent == 0 || error == -EINTR || error == -EAGAIN)
+    if (op->lent > 0 && error == -EAGAIN) { /* what lies in the error queue would wake the engine again and again */
+        int released = wf_device_released(op);
+        return released < 0 ? wf_op_end(op, released) : WF_BLOCKED;
+    }
+    if (op->lent == 0 || error == -EINTR)
         return refused_op(op, error);
     if (error != -ENOBUFS) {
         op->result = error;
