@@ -139,9 +139,11 @@ static int put_csv(const void *what, FILE *file)
                 rank_op_reduces(sample->op) ? rank_redop_name(both->plan->asked.redop) : "none", sample->ranks,
                 sample->in_place, sample->size, sample->count, sample->iters, sample->rounds, us, sample->min_us,
                 sample->p50_us, sample->max_us);
-        fprintf(file, "%.9g,%.9g,%.9g,%" PRIu64 ",%" PRIu64 ",%d\n", bench_algorithm_bandwidth(sample->size, us),
-                bench_bus_bandwidth(sample->op, sample->ranks, sample->size, us), sample->cpu_s, sample->wrong,
-                sample->checked, coll_best(both->found, sample, sample->backend) == sample);
+        fprintf(file, "%.9g,%.9g,%.9g,", bench_algorithm_bandwidth(sample->size, us),
+                bench_bus_bandwidth(sample->op, sample->ranks, sample->size, us), sample->cpu_s);
+        if (both->plan->asked.check)
+            fprintf(file, "%" PRIu64, sample->wrong);
+        fprintf(file, ",%" PRIu64 ",%d\n", sample->checked, coll_best(both->found, sample, sample->backend) == sample);
     }
     return 0;
 }
