@@ -33,6 +33,9 @@ int report_machine(struct report_figures *figures, const struct report_run *run,
 
 /* --- of other files --- */
 
+/* The case of a sample of weft peers: "bandwidth, 64M, 16 buffers"; one buffer is not named. Returns `text`. */
+const char *report_case_name(const json_t *sample, char *text, size_t room);
+
 /* Other tools beside Weft: weft peers. */
 int report_peers(struct report_figures *figures, const struct report_run *run, struct wf_status *status);
 

@@ -8,14 +8,17 @@
 
 /* --- weft peers --- */
 
-static const char *case_name(const json_t *sample, char *text, size_t room)
+const char *report_case_name(const json_t *sample, char *text, size_t room)
 {
     double size = report_number(sample, "size_bytes");
-    char bytes[32] = "?";
+    uint64_t buffers = report_count(sample, "buffers");
+    char bytes[32] = "?", more[40] = "";
 
     if (size >= 0 && size < 0x1p62)
         wf_format_size((uint64_t)size, bytes, sizeof bytes);
-    snprintf(text, room, "%.40s, %s", report_text(sample, "metric"), bytes);
+    if (buffers > 1)
+        snprintf(more, sizeof more, ", %llu buffers", (unsigned long long)buffers);
+    snprintf(text, room, "%.40s, %s%s", report_text(sample, "metric"), bytes, more);
     return text;
 }
 
@@ -51,7 +54,7 @@ static int add_tools(struct report_figures *figures, const struct report_run *ru
         if (strcmp(report_text(sample, "unit"), unit) != 0 || isnan(report_number(sample, "median")))
             continue;
         report_row_add(figure);
-        report_set_text(figure, 0, case_name(sample, text, sizeof text));
+        report_set_text(figure, 0, report_case_name(sample, text, sizeof text));
         report_set_text(figure, 1, report_text(sample, "backend"));
         report_set_number(figure, 2, report_number(sample, "median"));
         report_set_number(figure, 3, report_number(sample, "min"));
@@ -81,7 +84,7 @@ static int add_missing(struct report_figures *figures, const struct report_run *
             continue;
         report_row_add(figure);
         report_set_text(figure, 0, report_text(sample, "backend"));
-        report_set_text(figure, 1, case_name(sample, text, sizeof text));
+        report_set_text(figure, 1, report_case_name(sample, text, sizeof text));
         report_set_text(figure, 2, report_text(sample, "reason"));
     }
     return report_figures_add(figures, figure, status);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/config.h"
+#include "figures.h"
 
 void report_say(struct report_verdict *verdict, enum report_level level, const char *format, ...)
 {
@@ -52,7 +52,9 @@ const char *report_level_name(enum report_level level)
 static bool same_case(const json_t *one, const json_t *other)
 {
     return strcmp(report_text(one, "metric"), report_text(other, "metric")) == 0 &&
-           report_number(one, "size_bytes") == report_number(other, "size_bytes");
+           report_number(one, "size_bytes") == report_number(other, "size_bytes") &&
+           report_count(one, "inflight") == report_count(other, "inflight") &&
+           report_count(one, "buffers") == report_count(other, "buffers");
 }
 
 /* The best other tool with a figure in the case of a sample of Weft's; NULL: there is none. Plain sockets are a floor,
@@ -79,7 +81,7 @@ static void judge_peers(struct report_verdict *verdict, const struct report_run 
 {
     const json_t *samples = json_object_get(run->root, "samples"), *sample;
     size_t index;
-    char size[32];
+    char name[96];
 
     json_array_foreach(samples, index, sample)
     {
@@ -87,14 +89,14 @@ static void judge_peers(struct report_verdict *verdict, const struct report_run 
         const json_t *other = best_other(samples, sample);
         if (strcmp(report_text(sample, "backend"), "weft") != 0 || isnan(value))
             continue;
-        wf_format_size(report_count(sample, "size_bytes"), size, sizeof size);
+        report_case_name(sample, name, sizeof name);
         if (other)
-            report_say(verdict, REPORT_PLAIN, "%s, %s: weft %.4g %s, the best other tool (%s) %.4g: weft over it %.2f.",
-                       report_text(sample, "metric"), size, value, report_text(sample, "unit"),
-                       report_text(other, "backend"), report_number(other, "median"), report_number(other, "ratio"));
+            report_say(verdict, REPORT_PLAIN, "%s: weft %.4g %s, the best other tool (%s) %.4g: weft over it %.2f.",
+                       name, value, report_text(sample, "unit"), report_text(other, "backend"),
+                       report_number(other, "median"), report_number(other, "ratio"));
         else
-            report_say(verdict, REPORT_PLAIN, "%s, %s: weft %.4g %s; no other tool was measured.",
-                       report_text(sample, "metric"), size, value, report_text(sample, "unit"));
+            report_say(verdict, REPORT_PLAIN, "%s: weft %.4g %s; no other tool was measured.", name, value,
+                       report_text(sample, "unit"));
     }
 }
 

@@ -191,6 +191,34 @@ static void a_share_is_by_line_rates_that_are_known(void **state)
     }
 }
 
+static void add_peer(json_t *result, const char *tool, const char *metric, int buffers, double median, double ratio)
+{
+    json_array_append_new(json_object_get(result, "samples"),
+                          json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:f}", "backend", tool, "metric", metric,
+                                    "unit", strcmp(metric, "latency") == 0 ? "us" : "GB/s", "size_bytes", 64 << 20,
+                                    "inflight", 16, "buffers", buffers, "median", median, "ratio", ratio));
+}
+
+/* 64M is measured with one buffer, which may stay in the caches, and with one for each message in flight. */
+static void a_tool_is_compared_in_its_own_case(void **state)
+{
+    json_t *result = report_result();
+
+    (void)state;
+    json_object_set_new(result, "command", json_string("peers"));
+    add_peer(result, "weft", "bandwidth", 1, 8, 1);
+    add_peer(result, "ucx", "bandwidth", 1, 10, 0.8);
+    add_peer(result, "weft", "bandwidth", 16, 4, 1);
+    add_peer(result, "openmpi", "bandwidth", 16, 2, 2);
+    const struct report_verdict *verdict = verdict_of(result, "{}");
+    says(verdict, REPORT_PLAIN, "bandwidth, 64M: weft 8 GB/s, the best other tool (ucx) 10: weft over it 0.80.");
+    says(verdict, REPORT_PLAIN,
+         "bandwidth, 64M, 16 buffers: weft 4 GB/s, the best other tool (openmpi) 2: weft over it 2.00.");
+    const struct report_figure *figure = report_figure_named(&contents.chapters[0].figures, "peers-rate");
+    assert_string_equal(report_cell_named(figure, "case", 1), "bandwidth, 64M");
+    assert_string_equal(report_cell_named(figure, "case", 3), "bandwidth, 64M, 16 buffers");
+}
+
 /* So many sizes and pairs that no table holds them: the rest of the report is made all the same. */
 static void what_is_too_large_leaves_the_rest(void **state)
 {
@@ -232,6 +260,7 @@ int main(void)
         cmocka_unit_test(a_cause_is_told_where_the_file_knows_it),
         cmocka_unit_test(rails_are_judged_where_there_is_a_network),
         cmocka_unit_test(a_share_is_by_line_rates_that_are_known),
+        cmocka_unit_test(a_tool_is_compared_in_its_own_case),
         cmocka_unit_test(what_is_too_large_leaves_the_rest),
     };
 
