@@ -57,8 +57,14 @@ static bool same_case(const json_t *one, const json_t *other)
            report_count(one, "buffers") == report_count(other, "buffers");
 }
 
-/* The best other tool with a figure in the case of a sample of Weft's; NULL: there is none. Plain sockets are a floor,
- * and no tool. */
+/* Plain sockets are a floor, and the plugin is Weft as NCCL drives it. As peers_is_rival(), of the tools of any file.
+ */
+static bool is_other_tool(const char *name)
+{
+    return strcmp(name, "weft") != 0 && strcmp(name, "raw") != 0 && strcmp(name, "plugin") != 0;
+}
+
+/* The best other tool with a figure in the case of a sample of Weft's; NULL: there is none. */
 static const json_t *best_other(const json_t *samples, const json_t *of)
 {
     bool least = strcmp(report_text(of, "unit"), "us") == 0;
@@ -68,8 +74,7 @@ static const json_t *best_other(const json_t *samples, const json_t *of)
     json_array_foreach(samples, index, sample)
     {
         double value = report_number(sample, "median"), before = report_number(best, "median");
-        const char *tool = report_text(sample, "backend");
-        if (!same_case(sample, of) || isnan(value) || strcmp(tool, "weft") == 0 || strcmp(tool, "raw") == 0)
+        if (!same_case(sample, of) || isnan(value) || !is_other_tool(report_text(sample, "backend")))
             continue;
         if (!best || (least ? value < before : value > before))
             best = sample;

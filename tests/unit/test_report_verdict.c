@@ -219,6 +219,23 @@ static void a_tool_is_compared_in_its_own_case(void **state)
     assert_string_equal(report_cell_named(figure, "case", 3), "bandwidth, 64M, 16 buffers");
 }
 
+static void neither_the_floor_nor_the_plugin_is_another_tool(void **state)
+{
+    json_t *result = report_result();
+
+    (void)state;
+    json_object_set_new(result, "command", json_string("peers"));
+    add_peer(result, "weft", "bandwidth", 1, 8, 1);
+    add_peer(result, "raw", "bandwidth", 1, 12, 0.67);
+    add_peer(result, "plugin", "bandwidth", 1, 9, 0.89);
+    add_peer(result, "weft", "latency", 1, 8, 1);
+    add_peer(result, "plugin", "latency", 1, 7, 1.14);
+    add_peer(result, "ucx", "latency", 1, 9, 0.89);
+    const struct report_verdict *verdict = verdict_of(result, "{}");
+    says(verdict, REPORT_PLAIN, "bandwidth, 64M: weft 8 GB/s; no other tool was measured.");
+    says(verdict, REPORT_PLAIN, "latency, 64M: weft 8 us, the best other tool (ucx) 9");
+}
+
 /* So many sizes and pairs that no table holds them: the rest of the report is made all the same. */
 static void what_is_too_large_leaves_the_rest(void **state)
 {
@@ -261,6 +278,7 @@ int main(void)
         cmocka_unit_test(rails_are_judged_where_there_is_a_network),
         cmocka_unit_test(a_share_is_by_line_rates_that_are_known),
         cmocka_unit_test(a_tool_is_compared_in_its_own_case),
+        cmocka_unit_test(neither_the_floor_nor_the_plugin_is_another_tool),
         cmocka_unit_test(what_is_too_large_leaves_the_rest),
     };
 
