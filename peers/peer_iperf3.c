@@ -2,7 +2,7 @@
  * iperf3: a stream of bytes over one TCP connection, without messages: an upper bound for what a message layer on one
  * stream and the same number of calls could reach. Its best call size depends on the machine, so several are tried,
  * and so are sendfile() in place of send() (-Z), processors of its own for each side (-A), and congestion controls
- * (-C).
+ * (-C). It has no warm-up: -O counts in whole seconds, and a case takes less.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -78,9 +78,10 @@ static int iperf3_commands(const struct peer_case *asked, const struct peer_plac
     peer_word(client, "-J");
     result = result ? result : peer_word(client, "-i0");
     snprintf(out->note, sizeof out->note,
-             "a stream of bytes, no messages, from and to %s of memory: calls of %s%s%s%s%s%s", way->call, way->call,
+             "a stream of bytes, no messages, from and to %s of memory: calls of %s%s%s%s%s%s%s", way->call, way->call,
              way->sendfile ? ", sendfile" : "", way->pinned ? ", each side on its processor" : "",
-             congestion[0] ? ", " : "", congestion, place->rail_count > 1 ? "; first rail only" : "");
+             congestion[0] ? ", " : "", congestion, place->rail_count > 1 ? "; first rail only" : "",
+             asked->warmup ? "; no warm-up" : "");
     return result;
 }
 

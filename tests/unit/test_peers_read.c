@@ -140,6 +140,23 @@ static void iperf3_moves_the_same_bytes(void **state)
                         "iperf3 -c 127.0.0.1 -p 4711 -n 2097152000 -l 128K -J -i0");
 }
 
+static void iperf3_says_that_it_has_no_warm_up(void **state)
+{
+    static const char note[] = "a stream of bytes, no messages, from and to 128K of memory: calls of 128K";
+    struct peer_case asked = bandwidth;
+    struct peer_commands commands = {0};
+    char all[200];
+
+    (void)state;
+    assert_int_equal(peer_iperf3.commands(&asked, &loopback, 0, &commands), 0);
+    snprintf(all, sizeof(all), "%s; no warm-up", note);
+    assert_string_equal(commands.note, all);
+    asked.warmup = 0;
+    memset(&commands, 0, sizeof(commands));
+    assert_int_equal(peer_iperf3.commands(&asked, &loopback, 0, &commands), 0);
+    assert_string_equal(commands.note, note);
+}
+
 /* Data goes from client to server, and each side gets its rails and Weft's settings. */
 static void weft_is_asked_for_a_pair(void **state)
 {
@@ -315,6 +332,7 @@ int main(void)
         cmocka_unit_test(what_is_not_understood_is_refused),
         cmocka_unit_test(iperf3_has_no_messages),
         cmocka_unit_test(iperf3_moves_the_same_bytes),
+        cmocka_unit_test(iperf3_says_that_it_has_no_warm_up),
         cmocka_unit_test(weft_is_asked_for_a_pair),
         cmocka_unit_test(words_are_quoted_for_a_shell),
         cmocka_unit_test(what_does_not_fit_fails_for_good),
