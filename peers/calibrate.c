@@ -1,14 +1,16 @@
 #include "calibrate.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
+#include "forecast.h"
 #include "listening.h"
 
 #define TIMEOUT_S 20             /* of a run, and */
 #define TIMEOUT_SLOWER 40        /* so many times what Weft takes: message rates differ that much */
-#define TIMEOUT_UNKNOWN_S 180    /* where that is not known */
-#define TIMEOUT_MOST_S 3600      /* in any case */
+#define TIMEOUT_UNKNOWN_S 180    /* where that is not known, and at least where the user says how many messages */
+#define TIMEOUT_MOST_S 3600      /* where nobody says how many */
 #define FIRST_BYTES (256u << 20) /* of the run that finds out how fast Weft is */
 #define FIRST_MOST 20000         /* and its messages */
 #define MESSAGES_MOST 100000000  /* of a case */
@@ -19,7 +21,7 @@ struct once {
     const struct peers_plan *plan;
     const struct peer_tool *tool;
     const struct peer_case *asked;
-    double weft_s;
+    int timeout_ms;
     struct peer_commands *commands;
     struct peer_outcome outcome;
     int port;
@@ -64,11 +66,16 @@ static int end_far(struct once *once, int result, struct wf_status *status)
     return result ? result : there;
 }
 
-static int timeout_ms(double weft_s)
+int peers_timeout_ms(const struct peers_plan *plan, const struct peers_block *block)
 {
-    double limit = weft_s > 0 ? TIMEOUT_S + TIMEOUT_SLOWER * weft_s : TIMEOUT_UNKNOWN_S;
+    double limit = block->weft_s > 0 ? TIMEOUT_S + TIMEOUT_SLOWER * block->weft_s : TIMEOUT_UNKNOWN_S;
+    double most = TIMEOUT_MOST_S;
 
-    return (int)(1000 * (limit < TIMEOUT_MOST_S ? limit : TIMEOUT_MOST_S));
+    if (plan->fixed_messages) {
+        limit = limit > TIMEOUT_UNKNOWN_S ? limit : TIMEOUT_UNKNOWN_S;
+        most = INT_MAX / 1000;
+    }
+    return (int)(1000 * (limit < most ? limit : most));
 }
 
 static int run_and_read(struct once *once, struct peer_reading *found, struct wf_status *status)
@@ -77,7 +84,7 @@ static int run_and_read(struct once *once, struct peer_reading *found, struct wf
     struct peer_run run = {
         .commands = once->commands,
         .port = once->port,
-        .timeout_ms = timeout_ms(once->weft_s),
+        .timeout_ms = once->timeout_ms,
         .stop = plan->stop,
         .context = plan->context,
         .client_only = plan->far != NULL,
@@ -112,8 +119,11 @@ static int try_port(struct once *once, int variant, struct peer_reading *found, 
 int peers_run_once(const struct peers_plan *plan, const struct peers_block *block, const struct peer_tool *tool,
                    int variant, struct peer_commands *commands, struct peer_reading *reading, struct wf_status *status)
 {
-    struct once once = {
-        .plan = plan, .tool = tool, .asked = &block->asked, .weft_s = block->weft_s, .commands = commands};
+    struct once once = {.plan = plan,
+                        .tool = tool,
+                        .asked = &block->asked,
+                        .timeout_ms = peers_timeout_ms(plan, block),
+                        .commands = commands};
     struct peer_reading found;
     int left = plan->place.port && !plan->far ? 1 : PORTS_MOST, result;
 
@@ -146,26 +156,68 @@ static uint64_t warmup_for(const struct peer_case *asked)
     return clamp((double)asked->messages / 10, asked->inflight, MESSAGES_MOST);
 }
 
+struct peer_case peers_first_case(const struct peer_case *asked)
+{
+    struct peer_case first = *asked;
+
+    first.messages = clamp((double)FIRST_BYTES / (double)(asked->size ? asked->size : 1), 2, FIRST_MOST);
+    if (first.inflight > first.messages)
+        first.inflight = (uint32_t)first.messages;
+    if (first.buffers > first.inflight)
+        first.buffers = first.inflight;
+    first.warmup = warmup_for(&first);
+    return first;
+}
+
+bool peers_has_first_run(const struct peers_plan *plan, const struct peer_case *asked)
+{
+    const struct peer_case first = peers_first_case(asked);
+
+    return !plan->fixed_messages || asked->messages + asked->warmup > first.messages + first.warmup;
+}
+
+/* What Weft moves per second in a short run: messages, or both ways of a ping-pong. */
+static int run_first(const struct peers_plan *plan, const struct peer_case *asked, double *per_second,
+                     struct wf_status *status)
+{
+    struct peers_block trial = {.asked = peers_first_case(asked)};
+    struct peer_commands commands;
+    struct peer_reading reading;
+    int result = peers_run_once(plan, &trial, &peer_weft, 0, &commands, &reading, status);
+
+    if (result)
+        return result;
+    *per_second = asked->metric == PEER_LATENCY ? 5e5 / reading.mean_us : reading.messages_per_s;
+    return 0;
+}
+
+/* Nothing but the timeout depends on it: where Weft cannot tell, an estimate has to do. */
+static int time_fixed(const struct peers_plan *plan, struct peers_block *block, struct wf_status *status)
+{
+    const struct peer_case *asked = &block->asked;
+    double messages = (double)asked->messages + (double)asked->warmup, per_second;
+    struct wf_status why = {0};
+
+    block->weft_s = peers_guess_seconds(asked, messages);
+    if (!peers_has_first_run(plan, asked))
+        return 0;
+    if (run_first(plan, asked, &per_second, &why) == 0)
+        block->weft_s = messages / per_second;
+    return plan->stop ? plan->stop(plan->context, status) : 0;
+}
+
 int peers_calibrate(const struct peers_plan *plan, struct peers_block *block, struct wf_status *status)
 {
     struct peer_case *asked = &block->asked;
-    struct peers_block trial = {.asked = *asked};
-    struct peer_case *first = &trial.asked;
-    struct peer_commands commands;
-    struct peer_reading reading;
+    double per_second;
 
-    first->messages = clamp((double)FIRST_BYTES / (double)(asked->size ? asked->size : 1), 2, FIRST_MOST);
-    if (first->inflight > first->messages)
-        first->inflight = (uint32_t)first->messages;
-    if (first->buffers > first->inflight)
-        first->buffers = first->inflight;
-    first->warmup = warmup_for(first);
-    int result = peers_run_once(plan, &trial, &peer_weft, 0, &commands, &reading, status);
+    if (plan->fixed_messages)
+        return time_fixed(plan, block, status);
+    int result = run_first(plan, asked, &per_second, status);
     if (result) {
         wf_fail_prefix(status, "Weft, to find how many messages to send");
         return result;
     }
-    double per_second = asked->metric == PEER_LATENCY ? 5e5 / reading.mean_us : reading.messages_per_s;
     asked->messages = messages_for(asked, plan->seconds, per_second);
     asked->warmup = warmup_for(asked);
     block->weft_s = (double)(asked->messages + asked->warmup) / per_second;

@@ -1,5 +1,5 @@
 /*
- * calibrate.h: one measurement, and how many messages a case shall have.
+ * calibrate.h: one measurement, how many messages a case shall have, and how long a tool may take for them.
  */
 #ifndef WF_PEERS_CALIBRATE_H
 #define WF_PEERS_CALIBRATE_H
@@ -13,8 +13,17 @@
 int peers_run_once(const struct peers_plan *plan, const struct peers_block *block, const struct peer_tool *tool,
                    int variant, struct peer_commands *commands, struct peer_reading *reading, struct wf_status *status);
 
-/* Sets the numbers of messages of the block's case, and `weft_s`, so that Weft takes about plan->seconds: every tool
- * then moves the same number. */
+/* For how long a run of a tool may go on: 20 s and 40 times what Weft takes, at most an hour; 180 s where that is not
+ * known. Where the plan fixes the messages at least 180 s, and more than an hour if need be. */
+int peers_timeout_ms(const struct peers_plan *plan, const struct peers_block *block);
+
+/* What Weft is first run for, to find how fast it is, and whether it is: not for fixed messages that are as few. */
+struct peer_case peers_first_case(const struct peer_case *asked);
+bool peers_has_first_run(const struct peers_plan *plan, const struct peer_case *asked);
+
+/* Sets the numbers of messages of the block's case, so that Weft takes about plan->seconds: every tool then moves the
+ * same number. Those that the plan fixes stay. Sets `weft_s`; of fixed ones it is a guess where there was no first run,
+ * or it failed. */
 int peers_calibrate(const struct peers_plan *plan, struct peers_block *block, struct wf_status *status);
 
 #endif

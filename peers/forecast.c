@@ -70,8 +70,7 @@ int peers_runs_of_case(const struct peers_plan *plan, const struct peer_case *as
 
 /* --- how long --- */
 
-/* Of so many messages. */
-static double guess_seconds(const struct peer_case *asked, double messages)
+double peers_guess_seconds(const struct peer_case *asked, double messages)
 {
     double per_message = asked->metric == PEER_LATENCY ? GUESS_HALF_TRIP_S : GUESS_MESSAGE_S;
 
@@ -85,18 +84,28 @@ static double run_seconds(const struct peers_plan *plan, const struct peer_case 
     double least = (asked->inflight > PEERS_MESSAGES_LEAST ? asked->inflight : PEERS_MESSAGES_LEAST) + asked->inflight;
 
     if (plan->fixed_messages)
-        return START_S + guess_seconds(asked, (double)asked->messages + (double)asked->warmup);
-    double seconds = guess_seconds(asked, least);
+        return START_S + peers_guess_seconds(asked, (double)asked->messages + (double)asked->warmup);
+    double seconds = peers_guess_seconds(asked, least);
     return START_S + (seconds > WARMUP * plan->seconds ? seconds : WARMUP * plan->seconds);
+}
+
+/* Of the run before the others. */
+static double first_seconds(const struct peers_plan *plan, const struct peer_case *asked)
+{
+    const struct peer_case first = peers_first_case(asked);
+
+    if (plan->fixed_messages)
+        return START_S + peers_guess_seconds(&first, (double)first.messages + (double)first.warmup);
+    return run_seconds(plan, asked);
 }
 
 static void foresee_case(const struct peers_plan *plan, const struct peer_case *asked, struct peers_forecast *forecast)
 {
-    int runs = peers_runs_of_case(plan, asked) + !plan->fixed_messages;
+    int runs = peers_runs_of_case(plan, asked), first = peers_has_first_run(plan, asked);
     char why[PEERS_WHY_MAX];
 
-    forecast->runs += runs;
-    forecast->seconds += runs * run_seconds(plan, asked);
+    forecast->runs += runs + first;
+    forecast->seconds += runs * run_seconds(plan, asked) + first * first_seconds(plan, asked);
     for (int i = 0; i < plan->tool_count; i++) {
         struct peers_candidate *candidate = &forecast->tools[i];
         if (peers_count_variants(plan, asked, plan->tools[i], &candidate->absent, why) > 0)

@@ -18,7 +18,10 @@ bool peers_has_trials(int variant_count);
 /* Trials of such a tool; never more than rounds. */
 int peers_trial_count(const struct peers_plan *plan);
 
-/* Runs of all tools in a case, at most; without the one that finds how many messages to send. */
+/* Runs of all tools in a case, at most; without the first one of Weft (peers_has_first_run()). */
 int peers_runs_of_case(const struct peers_plan *plan, const struct peer_case *asked);
+
+/* How long so many messages of a case take, before anything is known of their speed. */
+double peers_guess_seconds(const struct peer_case *asked, double messages);
 
 #endif

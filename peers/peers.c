@@ -255,11 +255,8 @@ static int run_block(const struct peers_plan *plan, struct peers_block *block, i
 
 static int measure_case(const struct peers_plan *plan, struct peers_block *block, int index, struct wf_status *status)
 {
-    int result = 0;
-
     block->asked = plan->cases[index];
-    if (!plan->fixed_messages)
-        result = peers_calibrate(plan, block, status);
+    int result = peers_calibrate(plan, block, status);
     if (result == 0)
         result = prepare_block(plan, block, status);
     if (result == 0)

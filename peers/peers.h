@@ -1,7 +1,7 @@
 /*
  * peers.h: the comparison: every case on every tool, so that what disturbs the machine disturbs all of them alike.
  *
- *     for each case: messages from a first run of Weft;
+ *     for each case: messages from a first run of Weft; of a fixed number, how long they take;
  *         for each trial, where a tool has more than two variants: every one of them once;
  *         for each round: every tool once, with each of its variants, or with the two that were best in the trials
  *

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "calibrate.h"
 #include "foresee.h"
 #include "page.h"
 #include "report.h"
@@ -132,7 +133,9 @@ static bool any_trials(const struct peers_plan *plan, const struct peers_forecas
 
     for (int i = 0; i < plan->tool_count; i++)
         most += forecast->tools[i].cases * PEERS_FINALISTS * plan->rounds;
-    return forecast->runs > most + (plan->fixed_messages ? 0 : plan->case_count);
+    for (int i = 0; i < plan->case_count; i++)
+        most += peers_has_first_run(plan, &plan->cases[i]);
+    return forecast->runs > most;
 }
 
 static void put_effort(const struct peers_plan *plan, const struct peers_forecast *forecast,
