@@ -69,12 +69,10 @@ static int end_far(struct once *once, int result, struct wf_status *status)
 int peers_timeout_ms(const struct peers_plan *plan, const struct peers_block *block)
 {
     double limit = block->weft_s > 0 ? TIMEOUT_S + TIMEOUT_SLOWER * block->weft_s : TIMEOUT_UNKNOWN_S;
-    double most = TIMEOUT_MOST_S;
+    double most = plan->fixed_messages || plan->fixed_warmup ? INT_MAX / 1000 : TIMEOUT_MOST_S;
 
-    if (plan->fixed_messages) {
-        limit = limit > TIMEOUT_UNKNOWN_S ? limit : TIMEOUT_UNKNOWN_S;
-        most = INT_MAX / 1000;
-    }
+    if (plan->fixed_messages && limit < TIMEOUT_UNKNOWN_S)
+        limit = TIMEOUT_UNKNOWN_S;
     return (int)(1000 * (limit < most ? limit : most));
 }
 
@@ -219,7 +217,8 @@ int peers_calibrate(const struct peers_plan *plan, struct peers_block *block, st
         return result;
     }
     asked->messages = messages_for(asked, plan->seconds, per_second);
-    asked->warmup = warmup_for(asked);
+    if (!plan->fixed_warmup)
+        asked->warmup = warmup_for(asked);
     block->weft_s = (double)(asked->messages + asked->warmup) / per_second;
     return 0;
 }

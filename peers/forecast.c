@@ -81,12 +81,14 @@ double peers_guess_seconds(const struct peer_case *asked, double messages)
  * than fit into it. */
 static double run_seconds(const struct peers_plan *plan, const struct peer_case *asked)
 {
-    double least = (asked->inflight > PEERS_MESSAGES_LEAST ? asked->inflight : PEERS_MESSAGES_LEAST) + asked->inflight;
+    double least = asked->inflight > PEERS_MESSAGES_LEAST ? asked->inflight : PEERS_MESSAGES_LEAST;
+    double warmup = (double)(plan->fixed_warmup ? asked->warmup : asked->inflight);
 
     if (plan->fixed_messages)
         return START_S + peers_guess_seconds(asked, (double)asked->messages + (double)asked->warmup);
-    double seconds = peers_guess_seconds(asked, least);
-    return START_S + (seconds > WARMUP * plan->seconds ? seconds : WARMUP * plan->seconds);
+    double seconds = peers_guess_seconds(asked, least + warmup);
+    double usual = plan->fixed_warmup ? plan->seconds + peers_guess_seconds(asked, warmup) : WARMUP * plan->seconds;
+    return START_S + (seconds > usual ? seconds : usual);
 }
 
 /* Of the run before the others. */
@@ -94,7 +96,7 @@ static double first_seconds(const struct peers_plan *plan, const struct peer_cas
 {
     const struct peer_case first = peers_first_case(asked);
 
-    if (plan->fixed_messages)
+    if (plan->fixed_messages || plan->fixed_warmup)
         return START_S + peers_guess_seconds(&first, (double)first.messages + (double)first.warmup);
     return run_seconds(plan, asked);
 }

@@ -53,6 +53,7 @@ struct peers_plan {
     int rounds;
     double seconds;      /* that Weft shall take for the messages of a case */
     bool fixed_messages; /* the cases say how many messages; else they are found */
+    bool fixed_warmup;   /* the cases say how many come before; of fixed messages they always do */
 
     const struct peers_far *far;
     void *far_context;

@@ -42,11 +42,12 @@ static int add_case(const struct wf_config *config, struct peers_plan *plan, enu
     one->inflight = metric == PEER_LATENCY ? 1 : number_or(config, WF_SET_INFLIGHT, most);
     if (one->buffers == 0)
         one->buffers = one->inflight;
-    if (plan->fixed_messages) {
+    if (plan->fixed_messages)
         one->messages = (uint64_t)wf_config_number(config, WF_SET_ITERS);
-        one->warmup = bench_is_default(config, WF_SET_WARMUP) ? one->messages / 10 + one->inflight
-                                                              : (uint64_t)wf_config_number(config, WF_SET_WARMUP);
-    }
+    if (plan->fixed_warmup)
+        one->warmup = (uint64_t)wf_config_number(config, WF_SET_WARMUP);
+    else if (plan->fixed_messages)
+        one->warmup = one->messages / 10 + one->inflight;
     return 0;
 }
 
@@ -199,6 +200,7 @@ int bench_compare_plan(struct bench_options *options, struct bench_compare_texts
     memset(plan, 0, sizeof *plan);
     plan->rounds = (int)wf_config_number(config, WF_SET_ROUNDS);
     plan->fixed_messages = !bench_is_default(config, WF_SET_ITERS) && wf_config_number(config, WF_SET_ITERS) > 0;
+    plan->fixed_warmup = !bench_is_default(config, WF_SET_WARMUP);
     plan->place.one_machine = options->place == BENCH_PLACE_LOCAL;
     if (!bench_is_default(config, WF_SET_PORT))
         plan->place.port = (int)wf_config_number(config, WF_SET_PORT);

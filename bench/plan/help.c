@@ -62,7 +62,7 @@ static const struct own_default {
     {BENCH_PEERS, WF_SET_PORT, "a free one for each run; with --listen 18555"},
     {BENCH_PEERS, WF_SET_SIZE, "8 as --lat, 64 as --rate, and 64K,1M,64M"},
     {BENCH_PEERS, WF_SET_ITERS, "by --seconds"},
-    {BENCH_PEERS, WF_SET_WARMUP, "a tenth of --iters, and --inflight"},
+    {BENCH_PEERS, WF_SET_WARMUP, "a tenth of the messages; with --iters also --inflight"},
     {BENCH_PEERS, WF_SET_INFLIGHT, "16; with --rate 64"},
     {BENCH_PEERS, WF_SET_BUFFERS, "1; for 64M and more also --inflight"},
     {BENCH_PEERS, WF_SET_MEMORY, "host"},

@@ -82,6 +82,9 @@ pass_if "the folder has the same" json results/peers.json '.samples[0].metric ==
 weft peers $quick --tools weft --rate --iters 1000 --warmup 64 --quiet --json rate.json
 pass_if "rate: $(cat err)" json rate.json '.samples[0] | .metric == "rate" and .size_bytes == 64 and .messages == 1000 and
     .warmup == 64 and .inflight == 64 and .messages_per_s == .median'
+weft peers $quick --tools weft --rate --warmup 0 --quiet --json warmup.json
+pass_if "a warm-up without a number of messages: $(cat err)" json warmup.json '.samples[0] | .warmup == 0 and
+    .messages > 64 and (.client.command | test("--warmup=0"))'
 pass_if "quiet: $(cat out err)" [ -z "$(cat out err)" ]
 weft peers $quick --tools weft --rate --size 8,64 --iters 1000
 pass_if "rates: $(cat out)" [ "$(grep -Ec '^weft +[0-9.]+ (million|thousand)?/s ' out)" -eq 2 ]

@@ -161,6 +161,32 @@ static void fixed_messages_are_timed(void **state)
     assert_int_equal(peers_timeout_ms(&plan, &block), 180000);
 }
 
+/* Of messages that are found, too. */
+static void a_warm_up_that_is_said_stays(void **state)
+{
+    struct peers_plan plan = plan_with_script(false);
+    struct peers_forecast forecast;
+    struct wf_status status = {0};
+
+    (void)state;
+    plan.fixed_warmup = true;
+    struct peers_block block = calibrated(&plan, (struct peer_case){PEER_BANDWIDTH, 1024, 0, 7, 1, 1});
+    assert_int_equal(block.asked.messages, 10);
+    assert_int_equal(block.asked.warmup, 7);
+    assert_float_equal(block.weft_s, 17, 1e-9);
+    block = calibrated(&plan, (struct peer_case){PEER_BANDWIDTH, 1024, 0, 0, 1, 1});
+    assert_int_equal(block.asked.warmup, 0);
+    block = calibrated(&plan, (struct peer_case){PEER_BANDWIDTH, 1024, 0, 100000, 1, 1});
+    assert_true(peers_timeout_ms(&plan, &block) > 3600 * 1000);
+
+    assert_int_equal(peers_foresee(&plan, &forecast, &status), 0);
+    double little = forecast.seconds;
+    plan.cases[0].warmup = 100000000;
+    assert_int_equal(peers_foresee(&plan, &forecast, &status), 0);
+    assert_true(forecast.seconds > little + 100 && forecast.seconds < little + 200);
+    runs();
+}
+
 /* Weft's own failure is for its rounds to tell. */
 static void fixed_messages_are_estimated_where_weft_fails(void **state)
 {
@@ -234,11 +260,9 @@ static void a_tool_has_its_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_are_found),
-        cmocka_unit_test(fixed_messages_are_timed),
-        cmocka_unit_test(fixed_messages_are_estimated_where_weft_fails),
-        cmocka_unit_test(a_stop_is_no_failure_of_weft),
-        cmocka_unit_test(a_first_run_is_foreseen),
+        cmocka_unit_test(messages_are_found),           cmocka_unit_test(fixed_messages_are_timed),
+        cmocka_unit_test(a_warm_up_that_is_said_stays), cmocka_unit_test(fixed_messages_are_estimated_where_weft_fails),
+        cmocka_unit_test(a_stop_is_no_failure_of_weft), cmocka_unit_test(a_first_run_is_foreseen),
         cmocka_unit_test(a_tool_has_its_time),
     };
 
