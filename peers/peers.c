@@ -8,6 +8,7 @@
 #include "base/config.h"
 #include "calibrate.h"
 #include "forecast.h"
+#include "reading.h"
 #include "report.h"
 
 #define FAILURES_MAX 2    /* in a row, at the start, after which a variant is given up */
@@ -121,6 +122,7 @@ static int take_turn(const struct series *series, const struct turn *turn, struc
         return status->code;
     }
     snprintf(row->error, sizeof row->error, "%s", why.text);
+    peer_make_utf8(row->error);
     variant->failures++;
     variant->given_up = variant->failures == variant->runs && variant->failures >= FAILURES_MAX;
     return 0;
@@ -261,8 +263,10 @@ static int measure_case(const struct peers_plan *plan, struct peers_block *block
         result = prepare_block(plan, block, status);
     if (result == 0)
         result = run_block(plan, block, index, status);
-    if (result)
+    if (result) {
         snprintf(block->error, sizeof block->error, "%s", status->text);
+        peer_make_utf8(block->error);
+    }
     return result;
 }
 

@@ -52,4 +52,8 @@ int peer_devices(const struct peer_place *place, char *list, size_t room);
 /* How many processors this process may use; 1 where the system does not say. */
 int peer_processors(void);
 
+/* What a program has printed, or a user has named, need not be UTF-8, as JSON has to be; nor is it where it was cut
+ * within a letter. What is none becomes '?'. Returns `text`. */
+char *peer_make_utf8(char *text);
+
 #endif

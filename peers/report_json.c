@@ -1,8 +1,10 @@
 /* The comparison as samples of a result (schema weft.result/1). */
+#include <stdio.h>
 #include <string.h>
 
 #include "foresee.h"
 #include "peers.h"
+#include "reading.h"
 #include "report.h"
 #include "statistics.h"
 
@@ -16,6 +18,15 @@ static const char *unit_of_value(enum peer_metric metric)
     return metric == PEER_LATENCY ? "us" : metric == PEER_RATE ? "messages/s" : "GB/s";
 }
 
+/* Of a command, whose words are what users have named: paths, too. */
+static json_t *setting_to_json(const char *setting)
+{
+    char text[sizeof(((struct peer_command *)NULL)->text)];
+
+    snprintf(text, sizeof text, "%s", setting);
+    return json_string(peer_make_utf8(text));
+}
+
 /* null: nothing was run at that side. */
 static json_t *command_to_json(const struct peer_command *command)
 {
@@ -27,8 +38,9 @@ static json_t *command_to_json(const struct peer_command *command)
         return json_null();
     }
     for (int i = 0; command->settings[i]; i++)
-        json_array_append_new(settings, json_string(command->settings[i]));
-    return json_pack("{s:s, s:o}", "command", peer_command_text(command, text, sizeof text), "environment", settings);
+        json_array_append_new(settings, setting_to_json(command->settings[i]));
+    peer_command_text(command, text, sizeof text);
+    return json_pack("{s:s, s:o}", "command", peer_make_utf8(text), "environment", settings);
 }
 
 static json_t *values_to_json(const struct peer_reading *readings, int count, enum peer_metric metric, bool mean)

@@ -71,6 +71,71 @@ static void rounds_take_turns(void **state)
     peers_result_fini(&result);
 }
 
+/* As a tool says in Latin-1, but for a letter. */
+static int say_no_utf8(const struct peer_case *asked, const struct peer_place *place, int index,
+                       struct peer_commands *out)
+{
+    (void)asked;
+    (void)place;
+    (void)index;
+    peer_setting(&out->client, "NAME=\xe4");
+    peer_word(&out->client, "sh");
+    peer_word(&out->client, "-c");
+    return peer_word(&out->client, "printf 'Ger\\344t f\\303\\274r \\377 x' >&2; exit 3 # \xe4");
+}
+
+static int fail_with_half_a_letter(const struct peer_case *asked, const struct peer_output *server,
+                                   const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
+{
+    (void)asked;
+    (void)server;
+    (void)client;
+    (void)out;
+    return wf_fail(status, -EPROTO, "%0250d\xc3\xbc", 0);
+}
+
+static int say_nothing(const struct peer_case *asked, const struct peer_place *place, int index,
+                       struct peer_commands *out)
+{
+    (void)asked;
+    (void)place;
+    (void)index;
+    return peer_word(&out->client, "true");
+}
+
+/* JSON takes no other: the key would be missing. */
+static void a_reason_is_utf8(void **state)
+{
+    const struct peer_tool latin = {
+        .name = "latin", .program = "sh", .variants = one_variant, .commands = say_no_utf8, .read = read_value};
+    const struct peer_tool half = {.name = "half",
+                                   .program = "sh",
+                                   .variants = one_variant,
+                                   .commands = say_nothing,
+                                   .read = fail_with_half_a_letter};
+    struct peers_plan plan = plan_of(&latin, 1);
+    struct peers_result result;
+    char text[16], zeroes[256];
+
+    (void)state;
+    plan.tools[1] = &half;
+    plan.tool_count = 2;
+    trace_rounds(&plan, &result, text, sizeof(text));
+    json_t *samples = peers_samples(&result), *sample = json_array_get(samples, 0);
+    const char *reason = json_string_value(json_object_get(sample, "reason"));
+    assert_non_null(reason);
+    assert_non_null(strstr(reason, "ended with status 3: Ger?t f\xc3\xbcr ? x"));
+    json_t *client = json_object_get(json_array_get(json_object_get(sample, "variants"), 0), "client");
+    assert_string_equal(json_string_value(json_array_get(json_object_get(client, "environment"), 0)), "NAME=?");
+    assert_non_null(strstr(json_string_value(json_object_get(client, "command")), "exit 3 # ?"));
+
+    reason = json_string_value(json_object_get(json_array_get(samples, 1), "reason"));
+    snprintf(zeroes, sizeof(zeroes), "%0250d?", 0);
+    assert_string_equal(reason ? reason : "none", zeroes);
+    json_decref(samples);
+    peers_result_fini(&result);
+}
+
 static int three_variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
     two_variants(asked, place, why);
@@ -358,10 +423,15 @@ static void ways_are_not_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rounds_take_turns),        cmocka_unit_test(the_hopeless_are_given_up),
-        cmocka_unit_test(luck_does_not_count),      cmocka_unit_test(what_fails_in_trials_does_not_go_on),
-        cmocka_unit_test(ways_are_not_left_out),    cmocka_unit_test(cases_are_told_one_by_one),
-        cmocka_unit_test(progress_knows_all_cases), cmocka_unit_test(a_case_cut_short_is_told),
+        cmocka_unit_test(rounds_take_turns),
+        cmocka_unit_test(a_reason_is_utf8),
+        cmocka_unit_test(the_hopeless_are_given_up),
+        cmocka_unit_test(luck_does_not_count),
+        cmocka_unit_test(what_fails_in_trials_does_not_go_on),
+        cmocka_unit_test(ways_are_not_left_out),
+        cmocka_unit_test(cases_are_told_one_by_one),
+        cmocka_unit_test(progress_knows_all_cases),
+        cmocka_unit_test(a_case_cut_short_is_told),
         cmocka_unit_test(a_stop_among_trials), /* the last: it leaves no trace */
     };
 
