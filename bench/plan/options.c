@@ -456,6 +456,8 @@ int bench_options_init(struct bench_options *options, enum bench_command command
         result = profile_defaults(options, status);
     if (result == 0 && !options->help && !options->version)
         result = bench_place_check(options, launched, status);
+    if (result == 0 && !options->help && !options->version)
+        result = bench_check_idle(options, status);
     if (result == 0 && !options->help && !options->version && needs_other_node(command) &&
         options->place == BENCH_PLACE_NONE)
         result = wf_fail(status, -EINVAL,

@@ -103,7 +103,7 @@ void bench_print_shared(const struct bench_options *options, bool presets, FILE 
     const struct wf_config *config = options->config;
 
     for (int id = 0; id < WF_SETTING_COUNT; id++) {
-        if (!(wf_setting(id)->uses & options->command))
+        if (!(wf_setting(id)->uses & options->command) || bench_is_idle(options, id))
             continue; /* said in a file or variable that is for other commands, too */
         const char *text = wf_config_text(config, id), *name = wf_setting(id)->name;
         const char *quote = text[0] == '\0' || strpbrk(text, " \t;&|<>$*?()") ? "'" : "";

@@ -189,7 +189,7 @@ static int put_profile(const void *what, FILE *file)
     fprintf(file, "# It ran weft %s%s %zu times, and tried %s.\n", bench_command_name(found->site->command),
             found->options->latency ? " --lat" : "", found->search->trial_count, wf_config_text(config, WF_SET_VARY));
     for (int i = 0; i < WF_SETTING_COUNT; i++)
-        if (bench_is_said(config, i) && bench_site_passes(found->site, i))
+        if (bench_is_said(config, i) && bench_site_passes(found->site, i) && !bench_is_idle(found->options, i))
             fprintf(file, "# with %s = %s\n", wf_setting(i)->name, wf_config_text(config, i));
     if (!bench_search_wins(found->search))
         return 0;

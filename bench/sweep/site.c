@@ -124,7 +124,7 @@ static void put_settings(const struct bench_site *site, struct peer_command *com
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         const struct wf_setting *setting = wf_setting(i);
         const char *own = own_default(site, i);
-        if (!bench_site_passes(site, i) || is_varied(site->space, i) ||
+        if (!bench_site_passes(site, i) || is_varied(site->space, i) || bench_is_idle(site->options, i) ||
             (library_only && setting->group != WF_GROUP_LIBRARY))
             continue;
         if (!bench_is_default(config, i))

@@ -392,7 +392,13 @@ static int prepare(struct sweep *sweep, struct wf_status *status)
     result = check_settings(sweep, status);
     if (result == 0)
         result = check_save(options, status);
-    return result ? result : bench_space_init(&sweep->space, options->config, sweep->site.command, status);
+    if (result == 0)
+        result = bench_space_init(&sweep->space, options->config, sweep->site.command, status);
+    for (int i = 0; result == 0 && i < sweep->space.axis_count; i++)
+        if (bench_is_idle(options, sweep->space.axes[i].id))
+            result = wf_fail(status, -EINVAL, "--vary %s does nothing for latency: all points would be the same",
+                             wf_setting(sweep->space.axes[i].id)->name);
+    return result;
 }
 
 static void sweep_init(struct sweep *sweep, struct bench_options *options)

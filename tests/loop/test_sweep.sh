@@ -131,7 +131,8 @@ pass_if "no run writes: $(ls env)" [ "$(ls env | tr '\n' ' ')" = "sweep.csv swee
 pass_if "nor a log" [ ! -e logs ]
 
 # ---- ping-pong, and a mesh
-weft sweep --lat --size 8 -n 50 --rounds 2 --vary spin_us=0,50 --json lat.json
+# What is set for all runs, and does nothing here, is ignored.
+WEFT_INFLIGHT=4 WEFT_DURATION=3 weft sweep --lat --size 8 -n 50 --rounds 2 --vary spin_us=0,50 --json lat.json
 pass_if "ping-pong: status $status, $(cat err)" [ "$status" -eq 0 ]
 pass_if "its unit" json lat.json '.unit == "us" and .metric == "latency" and all(.points[]; .value > 0)'
 weft sweep --measure mesh --endpoints 2 $quick --vary rails=1..2 --json mesh.json
@@ -216,6 +217,8 @@ expect 2 'vary another setting' sweep --vary out=a,b
 expect 2 'with --measure mesh' sweep --vary window=1,2 --pattern pairs
 expect 2 'with --measure pair' sweep --measure mesh --vary window=1,2 --src node0:host0
 expect 2 'with --measure pair' sweep --measure mesh --lat --vary window=1,2
+expect 2 'inflight does nothing for latency' sweep --lat --vary inflight=1,2
+expect 2 'duration does nothing for latency' sweep --lat --vary window=1,2 --duration 2
 expect 2 'a sweep measures Weft alone' sweep --vary window=1,2 --backend null
 expect 2 'takes at least' sweep --auto --runs 5 --vary window=1..8 --vary channels=1..4
 expect 2 'is not for' pair --local --vary window=1,2
