@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/config.h"
+
 static double set_value(const json_t *set, bool latency)
 {
     const json_t *mode = json_object_get(set, "mode");
@@ -77,6 +79,44 @@ int bench_reading_from_json(const char *text, bool latency, struct bench_reading
     if (result)
         reading->value = 0;
     return result;
+}
+
+/* The largest message of a list of sets. */
+static uint64_t largest_of(const json_t *sets)
+{
+    uint64_t most = 0;
+    size_t index;
+    json_t *set;
+
+    json_array_foreach(sets, index, set)
+    {
+        json_int_t size = json_integer_value(json_object_get(set, "size_bytes"));
+        most = size > 0 && (uint64_t)size > most ? (uint64_t)size : most;
+    }
+    return most;
+}
+
+int bench_reading_check(const struct bench_reading *reading, const json_t *first, struct wf_status *status)
+{
+    bool same = json_array_size(reading->sets) == json_array_size(first);
+    char here[32], there[32];
+    size_t index;
+    json_t *set;
+
+    json_array_foreach(first, index, set)
+    {
+        const json_t *mine = json_array_get(reading->sets, index);
+        same = same && json_equal(json_object_get(mine, "mode"), json_object_get(set, "mode")) &&
+               json_equal(json_object_get(mine, "size_bytes"), json_object_get(set, "size_bytes"));
+    }
+    if (same || !first)
+        return 0;
+    return wf_fail(
+        status, -EPROTO,
+        "it measured other messages than the first run (sets: %zu, up to %s, instead of %zu, up to %s): name "
+        "sizes for which the memory suffices, with --size or --end",
+        json_array_size(reading->sets), wf_format_size(largest_of(reading->sets), here, sizeof here),
+        json_array_size(first), wf_format_size(largest_of(first), there, sizeof there));
 }
 
 void bench_reading_fini(struct bench_reading *reading)

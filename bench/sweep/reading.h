@@ -19,6 +19,10 @@ struct bench_reading {
 
 /* Of a result of weft mesh or weft pair. -EPROTO: it is none, or has no figures. Can be given to fini either way. */
 int bench_reading_from_json(const char *text, bool latency, struct bench_reading *reading, struct wf_status *status);
+
+/* Whether it has the sets of the first good run, `sets` of which may be NULL: the mean over others, which gave way to
+ * memory, compares with nothing. -EPROTO: in what they differ. */
+int bench_reading_check(const struct bench_reading *reading, const json_t *first, struct wf_status *status);
 void bench_reading_fini(struct bench_reading *reading);
 
 #endif

@@ -33,6 +33,7 @@ struct sweep {
     bool made_out;    /* the folder of --out was not there before */
     int64_t start_ns; /* of the first run that was made now; 0: not yet */
     size_t made;      /* runs since then */
+    json_t *sets;     /* of the first good run; NULL: there was none yet, or the sweep varies what is measured */
 };
 
 static const char *stage_name(enum bench_stage stage)
@@ -119,11 +120,25 @@ static json_t *run_to_json(const struct sweep *sweep, uint32_t point, const stru
                      reading->error[0] ? bench_heard_string(reading->error) : json_null());
 }
 
+/* Whether points differ in what they measure, as they shall then. */
+static bool varies_sets(const struct bench_space *space)
+{
+    static const enum wf_setting_id ids[] = {WF_SET_BEGIN, WF_SET_END, WF_SET_SIZE, WF_SET_FACTOR, WF_SET_MODE};
+    bool varies = false;
+
+    for (int i = 0; i < space->axis_count; i++)
+        for (size_t at = 0; at < sizeof ids / sizeof ids[0]; at++)
+            varies |= space->axes[i].id == ids[at];
+    return varies;
+}
+
 /* Takes over `run`. */
 static void take(struct sweep *sweep, json_t *run)
 {
     double value = json_number_value(json_object_get(run, "value"));
 
+    if (value > 0 && !sweep->sets && !varies_sets(&sweep->space))
+        sweep->sets = json_incref(json_object_get(run, "sets"));
     bench_search_take(&sweep->search, sweep->options->latency && value > 0 ? 1 / value : value);
     json_array_append_new(sweep->found.runs, run);
 }
@@ -142,6 +157,18 @@ static int take_recorded(struct sweep *sweep, uint32_t point, const json_t *run,
     return 0;
 }
 
+/* A run whose largest sizes gave way to memory has failed. */
+static void check_sets(const struct sweep *sweep, struct bench_reading *reading)
+{
+    struct wf_status status = {0};
+
+    if (!(reading->value > 0) || bench_reading_check(reading, sweep->sets, &status) == 0)
+        return;
+    bench_reading_fini(reading);
+    *reading = (struct bench_reading){.cpu_s_per_gb = -1};
+    bench_copy_text(reading->error, sizeof reading->error, status.text);
+}
+
 static int make_run(struct sweep *sweep, uint32_t point, struct wf_status *status)
 {
     struct bench_reading reading;
@@ -149,6 +176,7 @@ static int make_run(struct sweep *sweep, uint32_t point, struct wf_status *statu
     draw(sweep, point);
     int result = bench_site_run(&sweep->site, point, &reading, status);
     if (result == 0) {
+        check_sets(sweep, &reading);
         json_t *run = run_to_json(sweep, point, &reading);
         result = bench_journal_add(&sweep->journal, run, status);
         take(sweep, run);
@@ -430,6 +458,7 @@ static void sweep_fini(struct sweep *sweep)
     bench_search_fini(&sweep->search);
     bench_space_fini(&sweep->space);
     json_decref(sweep->found.runs);
+    json_decref(sweep->sets);
 }
 
 int bench_sweep(struct bench_options *options)

@@ -110,6 +110,17 @@ weft sweep $quick --vary 'rails=203.0.113.7|203.0.113.8'
 pass_if "nothing but the default can be: status $status" [ "$status" -eq 1 ]
 pass_if "it says so: $(flat out)" grep -q 'no point but the default could be measured' <(flat out)
 
+# ---- runs that measured other messages, as where the largest gave way to memory: here the first run, in its journal
+weft sweep $quick --vary window=16,32 --out sizes --json same.json
+pass_if "all alike: status $status" json same.json 'all(.runs[]; .error == null)'
+jq -c 'if .sets then .sets[0].size_bytes *= 2 else . end' sizes/sweep.jsonl | head -2 >sizes/cut
+mv sizes/cut sizes/sweep.jsonl
+weft sweep $quick --vary window=16,32 --out sizes --json other.json
+pass_if "others are not compared: $(jq -c .runs other.json)" json other.json '(.runs | length) > 1 and
+    all(.runs[1:][]; .value == null and (.error | contains("(sets: 1, up to 64K, instead of 1, up to 128K)")))'
+weft sweep -n 4 --warmup 1 --rounds 1 --vary size=64K,128K --json sized.json
+pass_if "but where sizes are varied" json sized.json 'all(.runs[]; .value > 0)'
+
 # ---- many settings: still no line beyond 80
 weft sweep --size 64K -n 2 --warmup 1 --rounds 1 --vary window=16,64 --vary chunk=256K,512K --vary channels=1,2 \
     --vary socket_buffer=0,1M

@@ -242,6 +242,38 @@ static void what_is_no_result_is_refused(void **state)
     }
 }
 
+/* Sizes give way to memory in silence: the mean over fewer of them is no figure beside the others. */
+static void other_messages_are_not_compared(void **state)
+{
+    static const char *const others[] = {
+        "[{\"mode\":\"loaded\",\"size_bytes\":1024}]",
+        "[{\"mode\":\"loaded\",\"size_bytes\":1024},{\"mode\":\"isolated\",\"size_bytes\":1048576}]",
+        "[{\"mode\":\"loaded\",\"size_bytes\":1024},{\"mode\":\"loaded\",\"size_bytes\":2097152}]",
+        "[{\"mode\":\"loaded\",\"size_bytes\":1024},{\"mode\":\"loaded\",\"size_bytes\":1048576},"
+        "{\"mode\":\"loaded\",\"size_bytes\":4194304}]",
+        "[]",
+    };
+    json_t *first = json_loads("[{\"mode\":\"loaded\",\"size_bytes\":1024,\"value\":1.0},"
+                               "{\"mode\":\"loaded\",\"size_bytes\":1048576,\"value\":1.0}]",
+                               0, NULL);
+    struct bench_reading reading = {.value = 1, .sets = json_deep_copy(first)};
+    struct wf_status status = {0};
+
+    (void)state;
+    json_object_set_new(json_array_get(reading.sets, 0), "value", json_real(2));
+    assert_int_equal(bench_reading_check(&reading, first, &status), 0);
+    assert_int_equal(bench_reading_check(&reading, NULL, &status), 0);
+    bench_reading_fini(&reading);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        reading.sets = json_loads(others[i], 0, NULL);
+        assert_int_equal(bench_reading_check(&reading, first, &status), -EPROTO);
+        if (i == 0)
+            assert_non_null(strstr(status.text, "(sets: 1, up to 1K, instead of 2, up to 1M)"));
+        bench_reading_fini(&reading);
+    }
+    json_decref(first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +285,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_a_folder_there_is_none, set_up, tear_down),
         cmocka_unit_test(a_run_comes_to_one_figure),
         cmocka_unit_test(what_is_no_result_is_refused),
+        cmocka_unit_test(other_messages_are_not_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
