@@ -1,7 +1,6 @@
-/* Settings that do nothing for what is measured. */
-#include <errno.h>
+#include "idle.h"
 
-#include "options.h"
+#include <stdio.h>
 
 static const struct idle {
     enum wf_setting_id id;
@@ -23,11 +22,10 @@ bool bench_is_idle(const struct bench_options *options, enum wf_setting_id id)
 }
 
 /* A child of --local has all of them as arguments, wherever they were said. */
-int bench_check_idle(const struct bench_options *options, struct wf_status *status)
+void bench_tell_idle(const struct bench_options *options)
 {
     for (size_t i = 0; options->latency && !options->child && i < COUNT; i++)
         if (options->config->values[of_latency[i].id].origin == WF_ORIGIN_COMMAND)
-            return wf_fail(status, -EINVAL, "--%s does nothing for latency: %s", wf_setting(of_latency[i].id)->name,
-                           of_latency[i].why);
-    return 0;
+            fprintf(stderr, "weft %s: --%s does nothing for latency: %s\n", bench_command_name(options->command),
+                    wf_setting(of_latency[i].id)->name, of_latency[i].why);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "bench/words/words.h"
+#include "idle.h"
 #include "option_table.h"
 #include "place.h"
 
@@ -457,7 +458,7 @@ int bench_options_init(struct bench_options *options, enum bench_command command
     if (result == 0 && !options->help && !options->version)
         result = bench_place_check(options, launched, status);
     if (result == 0 && !options->help && !options->version)
-        result = bench_check_idle(options, status);
+        bench_tell_idle(options);
     if (result == 0 && !options->help && !options->version && needs_other_node(command) &&
         options->place == BENCH_PLACE_NONE)
         result = wf_fail(status, -EINVAL,

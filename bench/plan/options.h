@@ -146,12 +146,4 @@ static inline bool bench_is_said(const struct wf_config *config, enum wf_setting
     return config->values[id].origin > WF_ORIGIN_PRESET;
 }
 
-/* Whether a setting does nothing for what is measured: of a ping-pong how many messages are in flight, and for how
- * long. */
-bool bench_is_idle(const struct bench_options *options, enum wf_setting_id id);
-
-/* That no such setting was named on the command line. From a file or the environment, where it may be meant for other
- * runs, it is ignored. */
-int bench_check_idle(const struct bench_options *options, struct wf_status *status);
-
 #endif

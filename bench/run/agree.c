@@ -9,6 +9,7 @@
 #include "bench/machine/gpus.h"
 #include "bench/machine/memory_limits.h"
 #include "bench/nodes/hello.h"
+#include "bench/plan/idle.h"
 #include "bench/plan/names.h"
 #include "bench/words/heard.h"
 #include "bench/words/words.h"

@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "bench/plan/idle.h"
 #include "bench/words/heard.h"
 #include "bench/words/interrupt.h"
 #include "bench/words/json.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/plan/idle.h"
 #include "bench/words/heard.h"
 #include "bench/words/words.h"
 #include "far.h"

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "bench/plan/idle.h"
 #include "bench/result/files.h"
 #include "bench/words/columns.h"
 #include "bench/words/heard.h"

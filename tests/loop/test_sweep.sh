@@ -229,7 +229,6 @@ expect 2 'with --measure mesh' sweep --vary window=1,2 --pattern pairs
 expect 2 'with --measure pair' sweep --measure mesh --vary window=1,2 --src node0:host0
 expect 2 'with --measure pair' sweep --measure mesh --lat --vary window=1,2
 expect 2 'inflight does nothing for latency' sweep --lat --vary inflight=1,2
-expect 2 'duration does nothing for latency' sweep --lat --vary window=1,2 --duration 2
 expect 2 'a sweep measures Weft alone' sweep --vary window=1,2 --backend null
 expect 2 'takes at least' sweep --auto --runs 5 --vary window=1..8 --vary channels=1..4
 expect 2 'is not for' pair --local --vary window=1,2

@@ -31,9 +31,6 @@ expect 2 'call = 4095' mesh $base --set call=4095
 expect 2 chunk mesh $base --set chunk
 expect 2 node9:banana pair --local --src node9:banana --dst node1:host0
 expect 2 node1 pair --local --lat --src node1:host0 --dst node1:host1
-expect 2 '--inflight does nothing for latency' pair --local --lat --inflight 4
-expect 2 '--duration does nothing for latency' pair --local --lat --set duration=3
-expect 2 '--inflight does nothing for latency' peers --lat --inflight 4
 expect 2 --connect mesh --listen 127.0.1.1:1 --connect 127.0.1.1:1
 expect 2 --size mesh --local --size
 expect 2 99999 mesh --listen 127.0.1.1:99999 --size 64K
@@ -45,6 +42,10 @@ pass_if "an unknown WEFT_ name is told: $(cat err)" grep -q WEFT_CHUNKS err
 pass_if "with the nearest real one: $(cat err)" grep -qw WEFT_CHUNK err
 WEFT_INFLIGHT=4 WEFT_DURATION=3 weft pair --local --lat --size 8 -n 4 --rails $rails
 pass_if "what does nothing for latency is ignored: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "in silence, as it is for all commands: $(cat err)" [ "$(grep -c 'does nothing' err)" -eq 0 ]
+weft pair --local --lat --size 8 -n 4 --rails $rails --inflight 4 --duration 3
+pass_if "named here, too: status $status" [ "$status" -eq 0 ]
+pass_if "and told, once each: $(cat err)" [ "$(grep -Ec -e '--(inflight|duration) does nothing for latency' err)" -eq 2 ]
 WEFT_WINDOW=-3 weft mesh $base
 told 2 WEFT_WINDOW "WEFT_WINDOW=-3"
 pass_if "and the value is told" grep -q -e -3 err
