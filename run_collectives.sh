@@ -35,7 +35,8 @@ says in seconds whether each backend works here.
   WEFT_SETUP=auto|print|off  may missing packages be installed: see setup.sh --help
   WEFT_BUILD=DIR             use the build in DIR as it is, instead of building into build/
 
-What is in build/ is used as it is if no source is newer. As a rank of a launcher it builds only where there is no program.
+What this script has built is used as it is if no source is newer. As a rank of a launcher it builds only where there is no
+program.
 
 Exit status: 0 everything ran and was right; 1 something failed; 2 wrong usage; 77 not available here.
 EOF

@@ -43,9 +43,10 @@ struct weft_group_options {
 
 /*
  * Makes a group of `options.size` processes; every one of them calls. Waits until all have come, and all know that.
- * Rank 0 listens, and the others connect to it, once its name is known; all listen for later. A context that does not
- * listen yet does after the call, on the port that the kernel chose, or on that of the rendezvous. With a key (setting
- * key_file) all of this is under the key.
+ * Rank 0 listens, and the others connect to it; all listen for later. A context that does not listen yet does after the
+ * call, on the port that the kernel chose, or on that of the rendezvous. A name that nobody knows is asked for again
+ * until the deadline, also by rank 0: in a cluster it may come after the processes. With a key (setting key_file) all
+ * of this is under the key.
  *
  * The context belongs to the group: it takes the context's events (weft_event_poll()), peers that are no members are
  * closed, and endpoints 0xFFFFFF00 and up are its own. A context has one such group at a time, and any number that

@@ -10,7 +10,7 @@
 #define TIMEOUT_S 20             /* of a run, and */
 #define TIMEOUT_SLOWER 40        /* so many times what Weft takes: message rates differ that much */
 #define TIMEOUT_UNKNOWN_S 180    /* where that is not known, and at least where the user says how many messages */
-#define TIMEOUT_MOST_S 3600      /* where nobody says how many */
+#define TIMEOUT_MOST_S 3600      /* where the user says of no messages how many */
 #define FIRST_BYTES (256u << 20) /* of the run that finds out how fast Weft is */
 #define FIRST_MOST 20000         /* and its messages */
 #define MESSAGES_MOST 100000000  /* of a case */

@@ -98,6 +98,9 @@ is_launched() {
     [[ -n ${PMIX_NAMESPACE-} ]]
 }
 
+# wait_for_build FOLDER: of another rank, which may have the program and not yet the others.
+wait_for_build() { [[ ! -e $1/.lock ]] || ! command -v flock >/dev/null || flock -s -- "$1/.lock" true; }
+
 # find_program TARGET: sets `weft` to the program. The target, which has it, is built where it is not current.
 find_program() {
     local folder=$root/build cache=${XDG_CACHE_HOME:-${HOME:-}/.cache} why=''
@@ -115,8 +118,12 @@ find_program() {
     # Ranks are many, and on nodes that may have no compiler: they take what is there.
     is_launched && why='a launcher has started this'
     can_write "$folder" || why='build/ cannot be written'
-    if [[ $why ]] && runs "$weft"; then
-        is_current "$folder" weft_bin || say "build/bin/weft is older than its sources, and $why: it is used as it is"
+    if [[ $why ]] && wait_for_build "$folder" && runs "$weft"; then
+        if ! is_current "$folder" weft_bin; then
+            say "build/bin/weft is older than its sources, and $why: it is used as it is"
+        elif ! is_current "$folder" "$1"; then
+            say "build/ may lack programs beside weft, and $why: it is used as it is"
+        fi
         return
     fi
     if ! can_write "$folder"; then

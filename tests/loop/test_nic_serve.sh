@@ -8,7 +8,7 @@ if [ "${1:-}" != inside ]; then
     [ "$(id -u)" = 0 ] || skip "network namespaces need root"
     command -v setpriv >/dev/null || skip "needs the program setpriv"
     unshare --net --mount true 2>/dev/null || skip "no network namespaces here"
-    rm -rf "$work"
+    cd / && rm -rf "$work"
     exec unshare --net --mount "$0" inside
 fi
 . "$(dirname "$0")/loop_lib.sh"
