@@ -119,6 +119,20 @@ static enum nccl_result open_devices(const struct weft_config *config)
     return result;
 }
 
+/* NCCL's kernels of the protocols LL and LL128 use each line of a receive as soon as it is there, and with checksums or
+ * encryption bytes are there before they are proven. */
+static void leave_to_proven(const struct weft_config *config)
+{
+    bool proves =
+        strcmp(weft_config_get(config, "crc"), "on") == 0 || strcmp(weft_config_get(config, "encrypt"), "on") == 0;
+    if (!proves || getenv("NCCL_PROTO"))
+        return;
+    setenv("NCCL_PROTO", "Simple", 0);
+    plugin_info(NCCL_INIT | NCCL_NET,
+                "NCCL_PROTO is set to Simple: with the settings crc and encrypt nothing may be used "
+                "before it is whole");
+}
+
 static enum nccl_result begin(void)
 {
     if (getrandom(&plugin.number, sizeof plugin.number, 0) != sizeof plugin.number)
@@ -131,6 +145,8 @@ static enum nccl_result begin(void)
         return plugin_result(result);
     }
     enum nccl_result opened = open_devices(config);
+    if (opened == NCCL_SUCCESS)
+        leave_to_proven(config);
     weft_config_destroy(config);
     /* After the devices: what OpenSSL has registered meanwhile runs later than end(). */
     if (opened == NCCL_SUCCESS && !plugin.ends_with_library)

@@ -4,24 +4,30 @@
  *
  *     OPERATION BYTES MICROSECONDS GB_PER_S WRONG
  *
- * the median time of one operation of rank 0, bytes over that time, and values that are not what they should be.
+ * the median time of one operation of rank 0, bytes over that time, and values that were not what they should be, of
+ * all rounds together: each hands in other values, and all of its result is compared after its time is taken.
  *
- *     nccl_ranks [MAX_BYTES [ROUNDS]]
+ *     nccl_ranks [MAX_BYTES [ROUNDS [MIN_BYTES]]]
  *
  * Exit status: 0 all is right, 1 something is not, 77 there is no GPU.
  */
 #include <cuda_runtime.h>
 #include <nccl.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define RANKS 2
-#define ROUNDS_MOST 1000
+#define ROUNDS_MOST 10000
+#define WARM_UP 2
+#define SHIFT 4 /* elements, from a round to the next: 16 bytes, for what NCCL's kernels load at a time */
 
 #define CUDA(call)                                                                                                     \
     do {                                                                                                               \
@@ -40,10 +46,12 @@ struct rank {
     int number;
     ncclComm_t comm;
     cudaStream_t stream;
-    float *from, *to; /* of the GPU */
-    float *host;
-    size_t most; /* bytes of each */
+    float *from, *to;       /* of the GPU; a round begins SHIFT elements further in `from` than the one before */
+    float *host, *expected; /* what came, and what must come in all rounds, shifted as `from` is */
+    size_t least, most;     /* bytes of an operation */
     int rounds;
+    atomic_uint *came; /* of both ranks, to all rounds so far */
+    unsigned met;      /* rounds */
 };
 
 static void give_up(const char *call, const char *why)
@@ -71,52 +79,72 @@ static float value(int rank, size_t index)
     return (float)((index * 7 + (size_t)rank * 3) % 251);
 }
 
-static void all_reduce(struct rank *rank, size_t count)
+static void all_reduce(const struct rank *rank, const float *from, size_t count)
 {
-    NCCL(ncclAllReduce(rank->from, rank->to, count, ncclFloat, ncclSum, rank->comm, rank->stream));
+    NCCL(ncclAllReduce(from, rank->to, count, ncclFloat, ncclSum, rank->comm, rank->stream));
 }
 
-static void send_and_receive(struct rank *rank, size_t count)
+static void send_and_receive(const struct rank *rank, const float *from, size_t count)
 {
     NCCL(ncclGroupStart());
-    NCCL(ncclSend(rank->from, count, ncclFloat, 1 - rank->number, rank->comm, rank->stream));
+    NCCL(ncclSend(from, count, ncclFloat, 1 - rank->number, rank->comm, rank->stream));
     NCCL(ncclRecv(rank->to, count, ncclFloat, 1 - rank->number, rank->comm, rank->stream));
     NCCL(ncclGroupEnd());
 }
 
 static const struct operation {
     const char *name;
-    void (*run)(struct rank *rank, size_t count);
+    void (*run)(const struct rank *rank, const float *from, size_t count);
     int sums; /* of both ranks; else the other rank's */
 } operations[] = {{"all_reduce", all_reduce, 1}, {"sendrecv", send_and_receive, 0}};
 
-static size_t count_wrong(struct rank *rank, const struct operation *operation, size_t count)
+/* Both begin a round at the same time: one may have compared for longer. A rank that is gone ends the other. */
+static void meet(struct rank *rank)
+{
+    unsigned all = RANKS * ++rank->met;
+    atomic_fetch_add(rank->came, 1);
+    while (atomic_load(rank->came) < all)
+        sched_yield();
+}
+
+/* All that the rounds hand in, and what must come of it. */
+static void prepare(const struct rank *rank, const struct operation *operation, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        rank->host[i] = value(rank->number, i);
+    CUDA(cudaMemcpy(rank->from, rank->host, count * sizeof(float), cudaMemcpyHostToDevice));
+    for (size_t i = 0; i < count; i++)
+        rank->expected[i] = value(1 - rank->number, i) + (operation->sums ? rank->host[i] : 0);
+}
+
+static size_t count_wrong(const struct rank *rank, const float *expected, size_t count)
 {
     size_t wrong = 0;
     CUDA(cudaMemcpy(rank->host, rank->to, count * sizeof(float), cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < count; i++) {
-        float other = value(1 - rank->number, i);
-        wrong += rank->host[i] != (operation->sums ? other + value(rank->number, i) : other);
-    }
+    if (memcmp(rank->host, expected, count * sizeof(float)) == 0)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        wrong += rank->host[i] != expected[i];
     return wrong;
 }
 
 static size_t measure(struct rank *rank, const struct operation *operation, size_t bytes)
 {
     double times[ROUNDS_MOST];
-    size_t count = bytes / sizeof(float);
-    for (size_t i = 0; i < count; i++)
-        rank->host[i] = value(rank->number, i);
-    CUDA(cudaMemcpy(rank->from, rank->host, bytes, cudaMemcpyHostToDevice));
-    CUDA(cudaMemset(rank->to, 0xff, bytes));
-    for (int round = -2; round < rank->rounds; round++) {
+    size_t count = bytes / sizeof(float), wrong = 0;
+    prepare(rank, operation, count + (size_t)(rank->rounds + WARM_UP) * SHIFT);
+    for (int round = 0; round < rank->rounds + WARM_UP; round++) {
+        size_t at = (size_t)round * SHIFT;
+        CUDA(cudaMemset(rank->to, 0xff, bytes));
+        CUDA(cudaDeviceSynchronize());
+        meet(rank);
         double start = now_us();
-        operation->run(rank, count);
+        operation->run(rank, rank->from + at, count);
         CUDA(cudaStreamSynchronize(rank->stream));
-        if (round >= 0)
-            times[round] = now_us() - start;
+        if (round >= WARM_UP)
+            times[round - WARM_UP] = now_us() - start;
+        wrong += count_wrong(rank, rank->expected + at, count);
     }
-    size_t wrong = count_wrong(rank, operation, count);
     qsort(times, (size_t)rank->rounds, sizeof *times, by_size);
     double median = times[rank->rounds / 2];
     if (rank->number == 0)
@@ -137,12 +165,16 @@ static int run(struct rank *rank, const ncclUniqueId *id)
     size_t wrong = 0;
     CUDA(cudaSetDevice(0));
     CUDA(cudaStreamCreateWithFlags(&rank->stream, cudaStreamNonBlocking));
-    CUDA(cudaMalloc((void **)&rank->from, rank->most));
+    size_t room = rank->most + (size_t)(rank->rounds + WARM_UP) * SHIFT * sizeof(float);
+    CUDA(cudaMalloc((void **)&rank->from, room));
     CUDA(cudaMalloc((void **)&rank->to, rank->most));
-    CUDA(cudaMallocHost((void **)&rank->host, rank->most));
+    CUDA(cudaMallocHost((void **)&rank->host, room));
+    rank->expected = malloc(room);
+    if (!rank->expected)
+        give_up("malloc", "no memory");
     NCCL(ncclCommInitRank(&rank->comm, RANKS, *id, rank->number));
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
-        for (size_t bytes = 8; bytes > 0; bytes = next_size(bytes, rank->most))
+        for (size_t bytes = rank->least; bytes > 0; bytes = next_size(bytes, rank->most))
             wrong += measure(rank, &operations[i], bytes);
     fflush(stdout);
     NCCL(ncclCommDestroy(rank->comm));
@@ -173,13 +205,17 @@ int main(int argc, char **argv)
 {
     size_t most = argc > 1 ? strtoull(argv[1], NULL, 0) : (size_t)256 << 20;
     int rounds = argc > 2 ? atoi(argv[2]) : 20, pipe_ends[2], worst = 0;
-    if (most < 8 || rounds < 1 || rounds > ROUNDS_MOST || pipe(pipe_ends) != 0) {
-        fprintf(stderr, "usage: nccl_ranks [MAX_BYTES [ROUNDS]]\n");
+    size_t least = argc > 3 ? strtoull(argv[3], NULL, 0) : 8;
+    if (least < 8 || most < least || rounds < 1 || rounds > ROUNDS_MOST || pipe(pipe_ends) != 0) {
+        fprintf(stderr, "usage: nccl_ranks [MAX_BYTES [ROUNDS [MIN_BYTES]]]\n");
         return 2;
     }
+    atomic_uint *came = mmap(NULL, sizeof *came, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (came == MAP_FAILED)
+        return 1;
     pid_t children[RANKS];
     for (int i = 0; i < RANKS; i++) {
-        struct rank rank = {.number = i, .most = most, .rounds = rounds};
+        struct rank rank = {.number = i, .least = least, .most = most, .rounds = rounds, .came = came};
         children[i] = fork();
         if (children[i] == 0)
             exit(be(&rank, pipe_ends));

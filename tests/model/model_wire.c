@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/whole_words.h"
 #include "model.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
@@ -175,6 +176,12 @@ static void begin_frame(struct model_world *world, const struct wf_sim_piece *pi
     for (int node = 0; node < 2 && frame.length > 0 && stream->rails[0] != MODEL_CONTROL; node++)
         stream->flip |= model_pick(world, 100) < faults->rots[node][stream->rails[node]];
     trace(world, piece, stream, &frame);
+    /* What another rail brings begins with a line. Of a chunk from device memory that had to be sent again it need not.
+     */
+    uint64_t end = frame.offset + frame.length;
+    MODEL_CHECK(stream->device || frame.flags & WF_FLAG_RESENT || end == frame.total || end % WF_LINE_BYTES == 0 ||
+                    frame.length < WF_LINE_BYTES,
+                end);
     happen(world, piece, stream, frame.type);
     if (frame.flags & WF_FLAG_RESENT)
         happen(world, piece, stream, MODEL_ON_RESENT);

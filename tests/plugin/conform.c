@@ -7,9 +7,9 @@
 
 #include "conform.h"
 
-static const struct conform_case *const groups[] = {conform_connect_cases, conform_transfer_cases,
-                                                    conform_close_cases,   conform_life_cases,
-                                                    conform_loss_cases,    conform_random_cases};
+static const struct conform_case *const groups[] = {conform_connect_cases, conform_transfer_cases, conform_close_cases,
+                                                    conform_life_cases,    conform_loss_cases,     conform_polled_cases,
+                                                    conform_random_cases};
 #define GROUPS (sizeof groups / sizeof groups[0])
 
 _Noreturn static void usage(const char *reason)

@@ -4,7 +4,7 @@ set_tests_properties(plugin.abi_layout PROPERTIES LABELS "quick;noasan;notsan" T
 
 # The driver, and a plugin that it is tested with.
 add_executable(conform conform.c conform_bytes.c conform_calls.c conform_close.c conform_connect.c conform_flow.c
-  conform_life.c conform_log.c conform_loss.c conform_process.c conform_random.c conform_rank.c conform_table.c
+  conform_life.c conform_log.c conform_loss.c conform_polled.c conform_process.c conform_random.c conform_rank.c conform_table.c
   conform_transfer.c)
 target_link_libraries(conform PRIVATE weft_flags Threads::Threads ${CMAKE_DL_LIBS})
 add_library(nccl_standin MODULE standin.c standin_tables.c)
@@ -30,7 +30,7 @@ endfunction()
 
 # Of the rules, the stand-in keeps those of NCCL; ours go further.
 conform_test(conform_standin quick 60 nccl_standin --rounds 20 --schedules 3
-  --except shared_sockets,idle_peer,profiled,waits_are_said,deregister_in_flight)
+  --except shared_sockets,idle_peer,profiled,waits_are_said,deregister_in_flight,proven_first)
 add_test(NAME plugin.conform_mutations
   COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/conform_mutations_test.sh $<TARGET_FILE:conform> $<TARGET_FILE:nccl_standin>)
 set_tests_properties(plugin.conform_mutations PROPERTIES LABELS "quick;noasan;notsan" TIMEOUT 120
@@ -56,6 +56,11 @@ if(TARGET weft_nccl_inside)
       --schedules 5 ENVIRONMENT ${ARGN})
   endfunction()
   conform_fault(short quick "WEFT_FAULT=short=1")
+  conform_test(conform_whole_words full 600 weft_nccl_inside --case whole_words --rounds 400)
+  conform_test(conform_whole_words_short full 600 weft_nccl_inside --case whole_words --rounds 200
+    ENVIRONMENT WEFT_FAULT=short=1)
+  conform_test(conform_whole_words_reset full 600 weft_nccl_inside --case whole_words --rounds 200
+    ENVIRONMENT WEFT_FAULT=reset_every=2M WEFT_CHUNK=64K)
   conform_fault(reset quick "WEFT_FAULT=reset_every=2M" WEFT_CHUNK=64K)
   conform_fault(killed_rail full "WEFT_FAULT=drop=1@20+3000")
   conform_fault(flip full "WEFT_FAULT=flip_every=4M" WEFT_CRC=on)

@@ -53,7 +53,7 @@ struct conform_case {
 extern const struct conform_case conform_cases[];
 extern const int conform_case_count;
 extern const struct conform_case conform_connect_cases[], conform_transfer_cases[], conform_close_cases[],
-    conform_life_cases[], conform_loss_cases[], conform_random_cases[];
+    conform_life_cases[], conform_loss_cases[], conform_polled_cases[], conform_random_cases[];
 
 /* Options, and what this process is. Set before a case, read-only in it. */
 struct conform {

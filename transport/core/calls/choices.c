@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/whole_words.h"
 #include "core/calls/context.h"
 #include "io/socket.h"
 
@@ -44,7 +45,7 @@ void wf_choose_tuning(const struct wf_config *config, struct wf_tuning *tuning)
         .window = number(config, WF_SET_WINDOW),
         .chunk = number(config, WF_SET_CHUNK),
         .eager = number(config, WF_SET_EAGER),
-        .first_burst = number(config, WF_SET_FIRST_BURST),
+        .first_burst = number(config, WF_SET_FIRST_BURST) / WF_LINE_BYTES * WF_LINE_BYTES,
         .introductions = number(config, WF_SET_INTRODUCTIONS),
         .header_pad = number(config, WF_SET_HEADER_PAD),
         .call = number(config, WF_SET_CALL),

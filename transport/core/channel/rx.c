@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/whole_words.h"
 #include "core/channel/gather.h"
 #include "core/channel/lines.h"
 #include "core/channel/ops.h"
@@ -121,7 +122,7 @@ static void copy_payload(struct wf_channel *channel)
                 piece = (uint32_t)rx->iov[i].iov_len;
             if (is_summed(rx))
                 rx->sum = wf_crc32c(rx->sum, rx->buffer + rx->start, piece);
-            memcpy(rx->iov[i].iov_base, rx->buffer + rx->start, piece);
+            wf_copy_whole_words(rx->iov[i].iov_base, rx->buffer + rx->start, piece);
             rx->start += piece;
             rx->left -= piece;
         }

@@ -1,6 +1,7 @@
 /* Decides which outgoing operation goes next, and on which channel. */
 #include "core/session/next.h"
 
+#include "base/whole_words.h"
 #include "core/channel/carry.h"
 #include "core/channel/work.h"
 #include "core/message/connection.h"
@@ -13,6 +14,14 @@
 #include "core/session/session.h"
 #include "core/session/spread_plan.h"
 #include "core/session/traffic.h"
+
+/* A chunk of `length` bytes or a little less: behind it comes the end of the message, or a new line (not where it is
+ * shorter than a line itself). */
+static uint64_t whole_lines(const struct wf_outbound *outbound, uint64_t length)
+{
+    uint64_t end = outbound->next + length, ragged = end % WF_LINE_BYTES;
+    return end < outbound->total && ragged < length ? length - ragged : length;
+}
 
 /* The next chunk of one connection for a bulk channel. Makes every decision before it changes anything: if a later
  * check failed, an introduced message would be left in no queue. */
@@ -35,7 +44,7 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
     uint64_t share = wf_spread_plan(channel, connection, wf_session_waiting(channel) + (fresh ? burst : 0));
     if (length > share)
         length = share;
-    length = wf_ready_fitting(channel, outbound, outbound->next, length);
+    length = whole_lines(outbound, wf_ready_fitting(channel, outbound, outbound->next, length));
     if (length == 0 || !wf_channel_open(channel, length))
         return NULL;
     if (fresh) {

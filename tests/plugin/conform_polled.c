@@ -1,0 +1,173 @@
+/* conform_polled.c: memory that is looked at while a message fills it, as NCCL's kernels do with the protocol LL. Of
+ * each 8 bytes the second half is a flag, the number of the message; once it is there, the first half must be. */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conform.h"
+
+#define SLOTS 8 /* messages under way, as NCCL_STEPS */
+#define SLOT_BYTES (64 << 10)
+#define SLOT_WORDS (SLOT_BYTES / 8)
+
+struct slot {
+    uint64_t words[SLOT_WORDS];
+};
+
+static struct {
+    struct slot *slots;
+    void *mhandle;
+    void *request[SLOTS];
+    int messages;
+    unsigned seen; /* messages that the kernel has read */
+} polled;
+
+/* What every second message leaves out at its end is between nothing and all but one line of 16 bytes. */
+static size_t words_of(unsigned message)
+{
+    uint64_t lines = SLOT_WORDS / 2;
+    return 2 * (message % 2 ? lines : 1 + mix(conform.seed, message) % lines);
+}
+
+static uint64_t word_of(unsigned message, size_t at)
+{
+    return (uint64_t)message << 32 | (uint32_t)mix(message, at);
+}
+
+static void register_slots(void *arg)
+{
+    const struct link *link = arg;
+    void *comm = link->from == conform.me ? link->send : link->recv;
+    MUST(net_reg(comm, polled.slots, SLOTS * sizeof *polled.slots, NCCL_PTR_HOST, &polled.mhandle));
+}
+
+static void deregister_slots(void *arg)
+{
+    const struct link *link = arg;
+    MUST(net_dereg(link->from == conform.me ? link->send : link->recv, polled.mhandle));
+}
+
+static void wait_for(void **request)
+{
+    int64_t limit = now_ms() + CONFORM_LIMIT_MS;
+    bool done = false;
+    while (*request && !done) {
+        MUST(net_test(*request, &done, NULL));
+        CHECK(done || now_ms() < limit, "a message does not end");
+        if (!done)
+            sched_yield();
+    }
+    *request = NULL;
+}
+
+static void post_send(const struct link *link, unsigned message, void **request)
+{
+    struct slot *slot = &polled.slots[message % SLOTS];
+    for (size_t i = 0; i < words_of(message); i++)
+        slot->words[i] = word_of(message, i);
+    while (!*request)
+        MUST(net_isend(link->send, slot, 8 * words_of(message), 1, polled.mhandle, request));
+}
+
+static void post_receive(const struct link *link, unsigned message, void **request)
+{
+    void *data = &polled.slots[message % SLOTS];
+    size_t size = SLOT_BYTES;
+    int tag = 1;
+    int64_t limit = now_ms() + CONFORM_LIMIT_MS;
+    while (message > SLOTS && __atomic_load_n(&polled.seen, __ATOMIC_ACQUIRE) < message - SLOTS) {
+        CHECK(now_ms() < limit, "message %u is not all there, though its receive has ended", message - SLOTS);
+        sched_yield();
+    }
+    while (!*request)
+        MUST(net_irecv(link->recv, 1, &data, &size, &tag, &polled.mhandle, request));
+}
+
+static void move(void *arg)
+{
+    const struct link *link = arg;
+    for (unsigned message = 1; message <= (unsigned)polled.messages; message++) {
+        void **request = &polled.request[message % SLOTS];
+        wait_for(request);
+        if (link->from == conform.me)
+            post_send(link, message, request);
+        else
+            post_receive(link, message, request);
+    }
+    for (int i = 0; i < SLOTS; i++)
+        wait_for(&polled.request[i]);
+}
+
+/* One thread for a kernel's many: of two messages it reads the first from the front, close behind who writes, and the
+ * second from the end, which another rail may have brought before. */
+static void read_words(void *arg)
+{
+    (void)arg;
+    for (unsigned message = 1; message <= (unsigned)polled.messages; message++) {
+        size_t words = words_of(message);
+        int64_t limit = now_ms() + CONFORM_LIMIT_MS;
+        for (size_t i = 0; i < words; i++) {
+            size_t at = message / 2 % 2 ? i : words - 1 - i;
+            uint64_t *place = &polled.slots[message % SLOTS].words[at], word;
+            while ((word = __atomic_load_n(place, __ATOMIC_ACQUIRE)) >> 32 != message)
+                CHECK(now_ms() < limit, "byte %zu of message %u does not come", 8 * at, message);
+            CHECK(word == word_of(message, at),
+                  "message %u of %zu bytes: at %zu the flag is there, and before it %08x, not %08x", message, 8 * words,
+                  8 * at, (unsigned)word, (unsigned)word_of(message, at));
+        }
+        __atomic_store_n(&polled.seen, message, __ATOMIC_RELEASE);
+    }
+}
+
+static void whole_words(void)
+{
+    ranks_begin(1);
+    links_add(0, 1, 0);
+    links_open();
+    struct link *link = &links[0];
+    if (link->from == conform.me || link->to == conform.me) {
+        polled.messages = 250 * conform.rounds;
+        polled.slots = calloc(SLOTS, sizeof *polled.slots);
+        CHECK(polled.slots, "no memory");
+        worker_run(&ranks[0].service, register_slots, link);
+        worker_start(&ranks[0].progress, move, link);
+        if (link->to == conform.me)
+            worker_run(&ranks[0].service, read_words, NULL);
+        worker_wait(&ranks[0].progress);
+        worker_run(&ranks[0].service, deregister_slots, link);
+        free(polled.slots);
+    }
+    links_close();
+    ranks_end();
+}
+
+static void protocol_is(const char *setting, const char *chosen, const char *expected)
+{
+    unsetenv("WEFT_CRC");
+    unsetenv("NCCL_PROTO");
+    if (setting)
+        setenv(setting, "on", 1);
+    if (chosen)
+        setenv("NCCL_PROTO", chosen, 1);
+    ranks_begin(1);
+    const char *found = getenv("NCCL_PROTO");
+    CHECK(found ? expected && !strcmp(found, expected) : !expected, "with %s on, NCCL_PROTO %s becomes %s, not %s",
+          setting ? setting : "nothing", chosen ? chosen : "not set", found ? found : "nothing",
+          expected ? expected : "nothing");
+    ranks_end();
+}
+
+static void proven_first(void)
+{
+    protocol_is(NULL, NULL, NULL);
+    protocol_is("WEFT_CRC", NULL, "Simple");
+    protocol_is("WEFT_CRC", "LL", "LL");
+}
+
+const struct conform_case conform_polled_cases[] = {
+    {"whole_words", "polled", "of 8 bytes of a receive under way the second half never comes before the first",
+     whole_words, 0, 60, false},
+    {"proven_first", "polled", "with checksums NCCL does without kernels that look, unless the user has chosen",
+     proven_first, 0, 30, false},
+    {0},
+};
