@@ -438,7 +438,7 @@ skipped=$(awk -F'\t' '$2 == "skipped"' "$out/steps.tsv" | wc -l)
     done
     if [[ -s $out/nccl-plugin-1.log ]]; then
         printf '\n## NCCL over the plugin and over its sockets\n\n| network | operation | bytes | us | GB/s | wrong |\n|---|---|---|---|---|---|\n'
-        for name in nccl-plugin nccl-socket nccl-looking nccl-shared nccl-staged; do
+        for name in nccl-plugin nccl-socket nccl-looks nccl-looking nccl-shared nccl-staged; do
             # The median of the rounds.
             cat -- "$out/$name"*.log 2>/dev/null | awk 'NF == 5 && $2 ~ /^[0-9]+$/' | sort -k1,1 -k2,2n -k3,3n | awk -v name="$name" '
                 function put() { if (count) printf("| %s | %s | %.1f | %.4f | %d |\n", name, key, us[int((count + 1) / 2)],
