@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -119,18 +120,27 @@ static enum nccl_result open_devices(const struct weft_config *config)
     return result;
 }
 
-/* NCCL's kernels of the protocols LL and LL128 use each line of a receive as soon as it is there, and with checksums or
- * encryption bytes are there before they are proven. */
-static void leave_to_proven(const struct weft_config *config)
+/* NCCL's kernels of the protocols LL and LL128 use what a receive brings as it comes. With checksums or encryption it
+ * is there before it is proven. And copies into GPU memory do not bring the lines of LL128 in order. NCCL reads these
+ * variables later, as it does those of its configuration file, which it sets in this way, too. */
+static void choose_protocols(const struct weft_config *config)
 {
+    const char *chosen = getenv("NCCL_PROTO");
     bool proves =
         strcmp(weft_config_get(config, "crc"), "on") == 0 || strcmp(weft_config_get(config, "encrypt"), "on") == 0;
-    if (!proves || getenv("NCCL_PROTO"))
+    bool gpu = plugin.devices[0].ptr_support & NCCL_PTR_CUDA;
+    if (proves && chosen && strcasecmp(chosen, "Simple") != 0)
+        plugin_warn("NCCL_PROTO is %s: with the settings crc and encrypt only Simple uses nothing before it is proven",
+                    chosen);
+    if (chosen || !(proves || gpu))
         return;
-    setenv("NCCL_PROTO", "Simple", 0);
-    plugin_info(NCCL_INIT | NCCL_NET,
-                "NCCL_PROTO is set to Simple: with the settings crc and encrypt nothing may be used "
-                "before it is whole");
+    chosen = proves ? "Simple" : "^LL128";
+    setenv("NCCL_PROTO", chosen, 0);
+    if (proves) /* of send and receive, whatever the protocol */
+        setenv("NCCL_P2P_LL_THRESHOLD", "0", 0);
+    plugin_info(NCCL_INIT | NCCL_NET, "NCCL_PROTO is set to %s: %s", chosen,
+                proves ? "with the settings crc and encrypt nothing may be used before it is proven"
+                       : "copies into GPU memory bring bytes in no order");
 }
 
 static enum nccl_result begin(void)
@@ -146,7 +156,7 @@ static enum nccl_result begin(void)
     }
     enum nccl_result opened = open_devices(config);
     if (opened == NCCL_SUCCESS)
-        leave_to_proven(config);
+        choose_protocols(config);
     weft_config_destroy(config);
     /* After the devices: what OpenSSL has registered meanwhile runs later than end(). */
     if (opened == NCCL_SUCCESS && !plugin.ends_with_library)

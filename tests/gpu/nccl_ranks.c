@@ -42,6 +42,12 @@
             give_up(#call, ncclGetErrorString(result));                                                                \
     } while (0)
 
+/* Of both ranks. */
+struct shared {
+    atomic_uint came;    /* to a meeting, all that there were */
+    atomic_size_t wrong; /* values, so far */
+};
+
 struct rank {
     int number;
     ncclComm_t comm;
@@ -50,8 +56,8 @@ struct rank {
     float *host, *expected; /* what came, and what must come in all rounds, shifted as `from` is */
     size_t least, most;     /* bytes of an operation */
     int rounds;
-    atomic_uint *came; /* of both ranks, to all rounds so far */
-    unsigned met;      /* rounds */
+    struct shared *shared;
+    unsigned met; /* times */
 };
 
 static void give_up(const char *call, const char *why)
@@ -98,12 +104,12 @@ static const struct operation {
     int sums; /* of both ranks; else the other rank's */
 } operations[] = {{"all_reduce", all_reduce, 1}, {"sendrecv", send_and_receive, 0}};
 
-/* Both begin a round at the same time: one may have compared for longer. A rank that is gone ends the other. */
+/* Waits for the other rank: one may have compared for longer. Where one is gone, the parent ends the other. */
 static void meet(struct rank *rank)
 {
     unsigned all = RANKS * ++rank->met;
-    atomic_fetch_add(rank->came, 1);
-    while (atomic_load(rank->came) < all)
+    atomic_fetch_add(&rank->shared->came, 1);
+    while (atomic_load(&rank->shared->came) < all)
         sched_yield();
 }
 
@@ -128,10 +134,10 @@ static size_t count_wrong(const struct rank *rank, const float *expected, size_t
     return wrong;
 }
 
-static size_t measure(struct rank *rank, const struct operation *operation, size_t bytes)
+static void measure(struct rank *rank, const struct operation *operation, size_t bytes)
 {
     double times[ROUNDS_MOST];
-    size_t count = bytes / sizeof(float), wrong = 0;
+    size_t count = bytes / sizeof(float), before = atomic_load(&rank->shared->wrong);
     prepare(rank, operation, count + (size_t)(rank->rounds + WARM_UP) * SHIFT);
     for (int round = 0; round < rank->rounds + WARM_UP; round++) {
         size_t at = (size_t)round * SHIFT;
@@ -143,13 +149,16 @@ static size_t measure(struct rank *rank, const struct operation *operation, size
         CUDA(cudaStreamSynchronize(rank->stream));
         if (round >= WARM_UP)
             times[round - WARM_UP] = now_us() - start;
-        wrong += count_wrong(rank, rank->expected + at, count);
+        atomic_fetch_add(&rank->shared->wrong, count_wrong(rank, rank->expected + at, count));
     }
     qsort(times, (size_t)rank->rounds, sizeof *times, by_size);
     double median = times[rank->rounds / 2];
+    meet(rank);
+    size_t wrong = atomic_load(&rank->shared->wrong) - before;
     if (rank->number == 0)
         printf("%s %zu %.1f %.4f %zu\n", operation->name, bytes, median, (double)bytes / median * 1e-3, wrong);
-    return wrong;
+    fflush(stdout);
+    meet(rank); /* `wrong` is read */
 }
 
 /* Four times as large; the last is `most`, and then comes 0. */
@@ -162,7 +171,6 @@ static size_t next_size(size_t bytes, size_t most)
 
 static int run(struct rank *rank, const ncclUniqueId *id)
 {
-    size_t wrong = 0;
     CUDA(cudaSetDevice(0));
     CUDA(cudaStreamCreateWithFlags(&rank->stream, cudaStreamNonBlocking));
     size_t room = rank->most + (size_t)(rank->rounds + WARM_UP) * SHIFT * sizeof(float);
@@ -175,10 +183,9 @@ static int run(struct rank *rank, const ncclUniqueId *id)
     NCCL(ncclCommInitRank(&rank->comm, RANKS, *id, rank->number));
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
         for (size_t bytes = rank->least; bytes > 0; bytes = next_size(bytes, rank->most))
-            wrong += measure(rank, &operations[i], bytes);
-    fflush(stdout);
+            measure(rank, &operations[i], bytes);
     NCCL(ncclCommDestroy(rank->comm));
-    return wrong ? 1 : 0;
+    return atomic_load(&rank->shared->wrong) > 0;
 }
 
 /* Rank 0 makes the number of the communicator and hands it to rank 1 through a pipe. */
@@ -210,12 +217,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: nccl_ranks [MAX_BYTES [ROUNDS [MIN_BYTES]]]\n");
         return 2;
     }
-    atomic_uint *came = mmap(NULL, sizeof *came, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (came == MAP_FAILED)
+    struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
         return 1;
     pid_t children[RANKS];
     for (int i = 0; i < RANKS; i++) {
-        struct rank rank = {.number = i, .least = least, .most = most, .rounds = rounds, .came = came};
+        struct rank rank = {.number = i, .least = least, .most = most, .rounds = rounds, .shared = shared};
         children[i] = fork();
         if (children[i] == 0)
             exit(be(&rank, pipe_ends));

@@ -176,11 +176,11 @@ static void begin_frame(struct model_world *world, const struct wf_sim_piece *pi
     for (int node = 0; node < 2 && frame.length > 0 && stream->rails[0] != MODEL_CONTROL; node++)
         stream->flip |= model_pick(world, 100) < faults->rots[node][stream->rails[node]];
     trace(world, piece, stream, &frame);
-    /* What another rail brings begins with a line. Of a chunk from device memory that had to be sent again it need not.
-     */
-    uint64_t end = frame.offset + frame.length;
-    MODEL_CHECK(stream->device || frame.flags & WF_FLAG_RESENT || end == frame.total || end % WF_LINE_BYTES == 0 ||
-                    frame.length < WF_LINE_BYTES,
+    /* What another rail brings begins with a line, or, behind a short chunk, with a word. Behind one from device memory
+     * that had to be sent again it need not. */
+    uint64_t end = frame.offset + frame.length, unit = frame.length < WF_LINE_BYTES ? WF_WORD_BYTES : WF_LINE_BYTES;
+    MODEL_CHECK(stream->device || frame.flags & WF_FLAG_RESENT || end == frame.total || end % unit == 0 ||
+                    frame.length < WF_WORD_BYTES,
                 end);
     happen(world, piece, stream, frame.type);
     if (frame.flags & WF_FLAG_RESENT)

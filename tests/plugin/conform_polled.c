@@ -9,6 +9,7 @@
 #define SLOTS 8 /* messages under way, as NCCL_STEPS */
 #define SLOT_BYTES (64 << 10)
 #define SLOT_WORDS (SLOT_BYTES / 8)
+#define ROUNDS_MOST 100 /* of 250 messages, so that the case ends in its time on a busy machine */
 
 struct slot {
     uint64_t words[SLOT_WORDS];
@@ -98,6 +99,12 @@ static void move(void *arg)
         wait_for(&polled.request[i]);
 }
 
+/* As a GPU reads, which no sanitizer knows of. */
+__attribute__((noinline, no_sanitize("thread"))) static uint64_t look_at(const volatile uint64_t *place)
+{
+    return *place;
+}
+
 /* One thread for a kernel's many: of two messages it reads the first from the front, close behind who writes, and the
  * second from the end, which another rail may have brought before. */
 static void read_words(void *arg)
@@ -108,9 +115,12 @@ static void read_words(void *arg)
         int64_t limit = now_ms() + CONFORM_LIMIT_MS;
         for (size_t i = 0; i < words; i++) {
             size_t at = message / 2 % 2 ? i : words - 1 - i;
-            uint64_t *place = &polled.slots[message % SLOTS].words[at], word;
-            while ((word = __atomic_load_n(place, __ATOMIC_ACQUIRE)) >> 32 != message)
+            const uint64_t *place = &polled.slots[message % SLOTS].words[at];
+            uint64_t word;
+            while ((word = look_at(place)) >> 32 != message) {
                 CHECK(now_ms() < limit, "byte %zu of message %u does not come", 8 * at, message);
+                sched_yield();
+            }
             CHECK(word == word_of(message, at),
                   "message %u of %zu bytes: at %zu the flag is there, and before it %08x, not %08x", message, 8 * words,
                   8 * at, (unsigned)word, (unsigned)word_of(message, at));
@@ -126,7 +136,7 @@ static void whole_words(void)
     links_open();
     struct link *link = &links[0];
     if (link->from == conform.me || link->to == conform.me) {
-        polled.messages = 250 * conform.rounds;
+        polled.messages = 250 * (conform.rounds < ROUNDS_MOST ? conform.rounds : ROUNDS_MOST) / CONFORM_SLOWER;
         polled.slots = calloc(SLOTS, sizeof *polled.slots);
         CHECK(polled.slots, "no memory");
         worker_run(&ranks[0].service, register_slots, link);
@@ -144,6 +154,7 @@ static void whole_words(void)
 static void protocol_is(const char *setting, const char *chosen, const char *expected)
 {
     unsetenv("WEFT_CRC");
+    unsetenv("WEFT_ENCRYPT");
     unsetenv("NCCL_PROTO");
     if (setting)
         setenv(setting, "on", 1);
@@ -166,7 +177,7 @@ static void proven_first(void)
 
 const struct conform_case conform_polled_cases[] = {
     {"whole_words", "polled", "of 8 bytes of a receive under way the second half never comes before the first",
-     whole_words, 0, 60, false},
+     whole_words, 0, 300, false},
     {"proven_first", "polled", "with checksums NCCL does without kernels that look, unless the user has chosen",
      proven_first, 0, 30, false},
     {0},

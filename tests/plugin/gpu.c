@@ -235,7 +235,10 @@ static int run(struct rank *rank, const char *file)
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     CHECK(library, "%s", dlerror());
     rank->net = symbol(library, "ncclNetPlugin_v11");
+    unsetenv("NCCL_PROTO");
     CHECK(rank->net->init(&rank->context, 1, NULL, log_line, record) == NCCL_SUCCESS, "init");
+    const char *protocols = getenv("NCCL_PROTO");
+    CHECK(protocols && strcmp(protocols, "^LL128") == 0, "its lines come in no order: %s", protocols ? protocols : "-");
     CHECK(rank->net->properties(0, &properties) == NCCL_SUCCESS && (properties.ptr_support & NCCL_PTR_CUDA),
           "GPU memory is not announced");
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {

@@ -1,5 +1,5 @@
-/* Tests of base/whole_words.h: what a copy that keeps words whole leaves, for every start, end and alignment. Whether
- * another thread ever sees half a word is for plugin.conform's case whole_words. */
+/* Tests of base/whole_words.h: what a copy that keeps words whole leaves, for every start, end and alignment. That no
+ * store ends within a word is not tested: memcpy() passes, too, for its stores are nanoseconds apart. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/whole_words.h"
 #include "io/seal_parts.h"
 #include "io/vector.h"
 
@@ -30,7 +31,7 @@ static size_t take_kept(struct wf_seal_rx *rx, struct wf_op *user, size_t room)
     left = left < room ? left : room;
     for (size_t bytes = left; bytes > 0;) {
         size_t piece = user->iov->iov_len < bytes ? user->iov->iov_len : bytes;
-        memcpy(user->iov->iov_base, rx->bytes + rx->open_start, piece);
+        wf_copy_whole_words(user->iov->iov_base, rx->bytes + rx->open_start, piece);
         rx->open_start += (uint32_t)piece;
         wf_vector_advance(user, piece);
         bytes -= piece;

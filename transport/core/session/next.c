@@ -15,11 +15,13 @@
 #include "core/session/spread_plan.h"
 #include "core/session/traffic.h"
 
-/* A chunk of `length` bytes or a little less: behind it comes the end of the message, or a new line (not where it is
- * shorter than a line itself). */
+/* A chunk of `length` bytes or a little less: behind it comes the end of the message, or a new line. Where it is
+ * shorter than a line itself, a new word will do. */
 static uint64_t whole_lines(const struct wf_outbound *outbound, uint64_t length)
 {
     uint64_t end = outbound->next + length, ragged = end % WF_LINE_BYTES;
+    if (ragged >= length)
+        ragged = end % WF_WORD_BYTES;
     return end < outbound->total && ragged < length ? length - ragged : length;
 }
 
