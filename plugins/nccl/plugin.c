@@ -121,26 +121,29 @@ static enum nccl_result open_devices(const struct weft_config *config)
 }
 
 /* NCCL's kernels of the protocols LL and LL128 use what a receive brings as it comes. With checksums or encryption it
- * is there before it is proven. And copies into GPU memory do not bring the lines of LL128 in order. NCCL reads these
- * variables later, as it does those of its configuration file, which it sets in this way, too. */
+ * is there before it is proven, copies into GPU memory have no order, and only LL gets by with the order of the
+ * processor's copies (docs/decisions/0048-whole-words.md). NCCL reads these variables later, as it does those of its
+ * configuration file, which it sets in this way, too. */
 static void choose_protocols(const struct weft_config *config)
 {
     const char *chosen = getenv("NCCL_PROTO");
     bool proves =
         strcmp(weft_config_get(config, "crc"), "on") == 0 || strcmp(weft_config_get(config, "encrypt"), "on") == 0;
     bool gpu = plugin.devices[0].ptr_support & NCCL_PTR_CUDA;
-    if (proves && chosen && strcasecmp(chosen, "Simple") != 0)
-        plugin_warn("NCCL_PROTO is %s: with the settings crc and encrypt only Simple uses nothing before it is proven",
-                    chosen);
-    if (chosen || !(proves || gpu))
-        return;
-    chosen = proves ? "Simple" : "^LL128";
-    setenv("NCCL_PROTO", chosen, 0);
-    if (proves) /* of send and receive, whatever the protocol */
+    if (proves) /* of send and receive, for which NCCL_PROTO does not count */
         setenv("NCCL_P2P_LL_THRESHOLD", "0", 0);
-    plugin_info(NCCL_INIT | NCCL_NET, "NCCL_PROTO is set to %s: %s", chosen,
-                proves ? "with the settings crc and encrypt nothing may be used before it is proven"
-                       : "copies into GPU memory bring bytes in no order");
+    if (!proves && !gpu) {
+        setenv("NCCL_LL128_C2C", "0", 0); /* else Grace takes LL128 over a network by itself */
+    } else if (!chosen) {
+        setenv("NCCL_PROTO", "Simple", 0);
+        plugin_info(NCCL_INIT | NCCL_NET, "NCCL_PROTO is set to Simple: %s",
+                    proves ? "with the settings crc and encrypt nothing may be used before it is proven"
+                           : "copies into GPU memory bring bytes in no order");
+    } else if (strcasecmp(chosen, "Simple") != 0) {
+        plugin_warn("NCCL_PROTO is %s: %s", chosen,
+                    proves ? "with the settings crc and encrypt only Simple uses nothing before it is proven"
+                           : "only Simple is safe with copies into GPU memory, which bring bytes in no order");
+    }
 }
 
 static enum nccl_result begin(void)
