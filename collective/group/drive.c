@@ -152,26 +152,36 @@ static void received(struct wf_coll_hub *hub, struct wf_coll_task *task, const s
 
 /* --- the rounds --- */
 
-static void dispatch(struct wf_coll_hub *hub, const struct weft_completion *ended, int count)
+/* The requests of all that a poll returns are gone. One of the completions may end a group, which cancels what it has
+ * under way: not the requests of those behind it, whose handles may be other requests' by now. So this is with the lock
+ * from the poll to the last of them. */
+static int take_some(struct wf_coll_hub *hub)
 {
+    struct weft_completion ended[BATCH];
+    int count = weft_queue_poll(hub->queue, ended, BATCH);
     hub->received.ended = received;
     for (int i = 0; i < count; i++) {
         struct wf_coll_task *task = ended[i].user_data;
         if (task)
-            task->ended(hub, task, &ended[i]);
+            task->taken = true;
     }
+    for (int i = 0; i < count; i++) {
+        struct wf_coll_task *task = ended[i].user_data;
+        if (!task)
+            continue;
+        task->taken = false;
+        task->ended(hub, task, &ended[i]);
+    }
+    return count;
 }
 
 /* `all`: also after one of them has ended an operation. */
 static int take_completions(struct wf_coll_hub *hub, bool all)
 {
-    struct weft_completion ended[BATCH];
     uint64_t before = hub->finished;
     int count, sum = 0;
-    while ((all || hub->finished == before) && (count = weft_queue_poll(hub->queue, ended, BATCH)) > 0) {
-        dispatch(hub, ended, count);
+    while ((all || hub->finished == before) && (count = take_some(hub)) > 0)
         sum += count;
-    }
     return sum;
 }
 
@@ -179,8 +189,6 @@ static int take_completions(struct wf_coll_hub *hub, bool all)
 static int take_events(struct wf_coll_hub *hub)
 {
     struct weft_event event;
-    if (hub->taking) /* what was said before a loss may be in that thread's hands */
-        return 0;
     int count = weft_event_poll(hub->context, &event, 1);
     if (count <= 0)
         return 0;
@@ -249,24 +257,25 @@ void wf_coll_drive(struct wf_coll_hub *hub)
     set_timer(hub);
 }
 
-/* Messages are expected: looks for them for a moment, and lets others run meanwhile. While that does not pay, it does
- * so less and less often. 0: sleep. */
+/* Messages are expected: looks for them for a moment, and lets others run between two looks. While that does not pay,
+ * it does so less and less often. 0: sleep. */
 static int look_again(struct wf_coll_hub *hub)
 {
-    struct weft_completion ended[BATCH];
     int64_t until_ns = wf_coll_now_ns() + LOOK_NS;
     int count;
     if (hub->looks_left > 0) {
         hub->looks_left--;
         return 0;
     }
-    hub->taking = true;
-    wf_coll_unlock(hub);
-    while ((count = weft_queue_poll(hub->queue, ended, BATCH)) == 0 && wf_coll_now_ns() < until_ns)
+    hub->looking = true;
+    while ((count = take_some(hub)) == 0 && wf_coll_now_ns() < until_ns) {
+        wf_coll_unlock(hub);
         sched_yield();
-    pthread_mutex_lock(&hub->lock);
-    hub->taking = false;
-    dispatch(hub, ended, count);
+        pthread_mutex_lock(&hub->lock);
+        if (hub->over) /* so is the queue */
+            break;
+    }
+    hub->looking = false;
     hub->fruitless = count > 0 ? 0 : hub->fruitless * 2 + 1 < FRUITLESS_MAX ? hub->fruitless * 2 + 1 : FRUITLESS_MAX;
     hub->looks_left = hub->fruitless;
     return count;
@@ -294,7 +303,7 @@ static void woken(struct wf_coll_hub *hub, uint64_t slept)
 /* What has ended in another group, and was not taken, wakes nobody again and again. */
 void wf_coll_rest(struct wf_coll_hub *hub, int64_t until_ns)
 {
-    if (hub->transfers > 0 && hub->sleepers == 0 && !hub->taking && look_again(hub) > 0)
+    if (hub->transfers > 0 && hub->sleepers == 0 && !hub->looking && look_again(hub) > 0)
         return;
     uint64_t slept = hub->wakes;
     hub->sleepers++;

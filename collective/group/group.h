@@ -188,7 +188,7 @@ struct wf_coll_hub {
     uint64_t wakes;
     uint32_t to_wake;
     uint32_t sleepers;              /* threads in wf_coll_rest() */
-    bool taking;                    /* one of them takes completions without the lock */
+    bool looking;                   /* one thread looks for completions before it sleeps */
     uint32_t fruitless, looks_left; /* looks before a sleep that are left out, after ones in vain */
     int64_t timer_ns;               /* to which the timer is set; 0: not yet */
     struct wf_meet meet;

@@ -32,7 +32,11 @@ static void ended(struct wf_coll_hub *hub, struct wf_coll_task *task, const stru
     int status = completion->status;
     hub->transfers--;
     group->under_way--;
-    if ((status == 0 && completion->bytes != transfer->bytes) || status == -EMSGSIZE)
+    bool differs = (status == 0 && completion->bytes != transfer->bytes) || status == -EMSGSIZE;
+    if (differs)
+        status = -EPROTO;
+    wf_op_transfer_ended(transfer, group->status < 0 ? group->status : status); /* first: there is nothing to cancel */
+    if (differs)
         wf_coll_fail(group, -EPROTO,
                      "%s has sent %llu bytes of a collective, and rank %u waits for %llu: do all members call with the "
                      "same count, type and root?",
@@ -40,7 +44,6 @@ static void ended(struct wf_coll_hub *hub, struct wf_coll_task *task, const stru
                      (unsigned long long)transfer->bytes);
     else if (status < 0)
         note_trouble(group, transfer->rank, status, completion->text);
-    wf_op_transfer_ended(transfer, group->status < 0 ? group->status : status);
     wf_coll_collective_advance(hub, op);
 }
 
@@ -107,7 +110,8 @@ static int post_receive(struct wf_port *port, struct wf_transfer *transfer, void
 static void cancel(struct wf_port *port, struct wf_transfer *transfer)
 {
     (void)port;
-    weft_cancel(transfer->request);
+    if (!transfer->task.taken)
+        weft_cancel(transfer->request);
 }
 
 void wf_coll_port_init(struct weft_group *group)
@@ -142,7 +146,7 @@ static bool judge(struct weft_group *group)
 
 void wf_coll_judge_trouble(struct wf_coll_hub *hub)
 {
-    if (!hub->troubled || hub->ending || hub->taking)
+    if (!hub->troubled || hub->ending)
         return;
     hub->troubled = false;
     for (struct weft_group *group = &hub->whole; group; group = wf_coll_next_group(hub, group))

@@ -65,8 +65,8 @@ void wf_coll_session_close(struct wf_coll_hub *hub, struct wf_coll_session *sess
     if (session->on_demand)
         hub->on_demand--;
     session->state = WF_COLL_CLOSED;
-    if (session->dialling && hub->ending) /* else it ends in order, without a word in the other one's log */
-        weft_cancel(session->dialling);
+    if (session->dialling && hub->ending && !session->dialled.taken)
+        weft_cancel(session->dialling); /* else it ends in order, without a word in the other one's log */
     if (session->peer)
         part_from(hub, session);
     tidy(hub, session);

@@ -23,6 +23,7 @@ struct wf_coll_hub; /* the port's owner knows it */
 /* First in what a request's user_data points to: who takes its completion. */
 struct wf_coll_task {
     void (*ended)(struct wf_coll_hub *hub, struct wf_coll_task *task, const struct weft_completion *completion);
+    bool taken; /* its completion was polled, and `ended` is to come: its request's handle is gone */
 };
 
 struct wf_op;

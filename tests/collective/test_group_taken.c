@@ -1,0 +1,163 @@
+/*
+ * test_group_taken.c: a completion that has been polled, by this thread or by another one, and what the others that
+ * have something to do with it make of that. The calls of libweft that polls pass by stand before libweft's here.
+ */
+#include "group_support.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+enum { REQUESTS = 256, BATCH = 16 };
+
+static void *real(const char *name)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    LOOP_CHECK(found, "%s: %s", name, dlerror());
+    return found;
+}
+
+/* --- requests, and their completions --- */
+
+/* A message that libweft_coll has posted; under the lock of its hub. */
+struct posted {
+    void *user_data;
+    struct weft_request *request;
+    bool live, receives;
+};
+
+static struct posted posted[REQUESTS];
+static struct weft_completion kept[BATCH];
+static int kept_count;
+static bool holds;      /* polls find nothing: it is kept */
+static int until_posts; /* holds until so many sends, and so many receives, are kept; 0: until `holds` is false */
+
+static struct posted *of(const void *user_data)
+{
+    for (int i = 0; i < REQUESTS; i++)
+        if (posted[i].live && posted[i].user_data == user_data)
+            return &posted[i];
+    return NULL;
+}
+
+static void note(const struct weft_options *options, struct weft_request *request, bool receives)
+{
+    int i = 0;
+    while (i < REQUESTS && posted[i].live)
+        i++;
+    LOOP_CHECK(i < REQUESTS, "too many requests");
+    posted[i] = (struct posted){options->user_data, request, true, receives};
+}
+
+int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,
+              const struct weft_options *options, struct weft_request **out)
+{
+    int (*send)(struct weft_connection *, const void *, uint64_t, uint64_t, const struct weft_options *,
+                struct weft_request **) = real("weft_send");
+    int result = send(connection, buffer, length, tag, options, out);
+    if (result == 0)
+        note(options, *out, false);
+    return result;
+}
+
+int weft_recv(struct weft_connection *connection, void *buffer, uint64_t capacity, uint64_t tag,
+              const struct weft_options *options, struct weft_request **out)
+{
+    int (*recv)(struct weft_connection *, void *, uint64_t, uint64_t, const struct weft_options *,
+                struct weft_request **) = real("weft_recv");
+    int result = recv(connection, buffer, capacity, tag, options, out);
+    if (result == 0)
+        note(options, *out, true);
+    return result;
+}
+
+void weft_cancel(struct weft_request *request)
+{
+    void (*cancel)(struct weft_request *) = real("weft_cancel");
+    int i = 0;
+    while (i < REQUESTS && !(posted[i].live && posted[i].request == request))
+        i++;
+    LOOP_CHECK(i < REQUESTS, "a cancel of a request that was polled");
+    cancel(request);
+}
+
+/* Enough to be let go of? */
+static bool enough(void)
+{
+    int sends = 0, receives = 0;
+    for (int i = 0; i < kept_count; i++) {
+        const struct posted *at = of(kept[i].user_data);
+        sends += at && !at->receives;
+        receives += at && at->receives;
+    }
+    return until_posts > 0 && sends >= until_posts && receives >= until_posts;
+}
+
+int weft_queue_poll(struct weft_queue *queue, struct weft_completion *completions, int max)
+{
+    int (*poll_queue)(struct weft_queue *, struct weft_completion *, int) = real("weft_queue_poll");
+    LOOP_CHECK(max == BATCH, "%d completions at once", max);
+    if (kept_count < BATCH) {
+        int count = poll_queue(queue, kept + kept_count, BATCH - kept_count);
+        kept_count += count > 0 ? count : 0;
+    }
+    if (holds && kept_count < BATCH && !enough())
+        return 0;
+    holds = false;
+    int count = kept_count;
+    for (int i = 0; i < count; i++) {
+        struct posted *at = of(kept[i].user_data);
+        if (at)
+            at->live = false;
+        completions[i] = kept[i];
+    }
+    kept_count = 0;
+    return count;
+}
+
+/* --- between processes --- */
+
+static void with(uint32_t size, int (*body)(struct group_process *, struct weft_group *, struct weft_error *))
+{
+    struct group_world world;
+    group_world_create(&world, size, body);
+    group_start_all(&world);
+    group_join_all(&world);
+    group_check_all(&world, -1, 0, NULL);
+    group_world_destroy(&world);
+}
+
+/* --- a batch --- */
+
+/* Two collectives, of which the first one ends the group: all of their messages end in one batch. */
+static int differ(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    float in[2][64] = {{0}}, out[2][64];
+    struct weft_completion completion;
+    int result = group_pass(process, group, GROUP_MS, err);
+    until_posts = 2;
+    holds = true;
+    for (int i = 0; i < 2 && result == 0; i++)
+        result = weft_group_all_reduce_start(group, in[i], out[i], i == 0 && process->rank == 1 ? 10 : 64, WEFT_FLOAT32,
+                                             WEFT_SUM, 0, NULL, err);
+    for (int i = 0; i < 2 && result == 0; i++) {
+        LOOP_CHECK(weft_group_wait(group, GROUP_MS, &completion, 1) == 1, "no completion");
+        LOOP_CHECK(completion.status == -EPROTO, "%d '%s'", completion.status, completion.text);
+    }
+    LOOP_CHECK(!holds, "the messages have not come");
+    return result;
+}
+
+static void cancels_no_polled_request(void)
+{
+    with(2, differ);
+}
+
+int main(int argc, char **argv)
+{
+    loop_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        LOOP_CASE(cancels_no_polled_request, 30),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
