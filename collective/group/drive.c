@@ -143,7 +143,7 @@ static void received(struct wf_coll_hub *hub, struct wf_coll_task *task, const s
         else if (session->state == WF_COLL_OPEN)
             of_member(hub, session, completion->tag);
     }
-    if (completion->status == -ECANCELED || hub->ending)
+    if (hub->ending) /* else it also ends so when a session is closed, or a message cancelled, that was on its way */
         return;
     int result = wf_coll_listen_for(hub);
     if (result < 0)

@@ -31,6 +31,8 @@ static struct weft_completion kept[BATCH];
 static int kept_count;
 static bool holds;      /* polls find nothing: it is kept */
 static int until_posts; /* holds until so many sends, and so many receives, are kept; 0: until `holds` is false */
+static bool loses;      /* the next message of control */
+static void *control;
 
 static struct posted *of(const void *user_data)
 {
@@ -71,6 +73,15 @@ int weft_recv(struct weft_connection *connection, void *buffer, uint64_t capacit
     return result;
 }
 
+int weft_endpoint_recv(struct weft_endpoint *endpoint, void *buffer, uint64_t capacity, uint64_t tag,
+                       const struct weft_options *options, struct weft_request **out)
+{
+    int (*recv)(struct weft_endpoint *, void *, uint64_t, uint64_t, const struct weft_options *,
+                struct weft_request **) = real("weft_endpoint_recv");
+    control = options->user_data;
+    return recv(endpoint, buffer, capacity, tag, options, out);
+}
+
 void weft_cancel(struct weft_request *request)
 {
     void (*cancel)(struct weft_request *) = real("weft_cancel");
@@ -109,6 +120,11 @@ int weft_queue_poll(struct weft_queue *queue, struct weft_completion *completion
         struct posted *at = of(kept[i].user_data);
         if (at)
             at->live = false;
+        if (loses && kept[i].user_data == control && kept[i].connection) { /* as when its sender has cancelled it */
+            kept[i].status = -ECANCELED;
+            kept[i].bytes = 0;
+            loses = false;
+        }
         completions[i] = kept[i];
     }
     kept_count = 0;
@@ -116,6 +132,25 @@ int weft_queue_poll(struct weft_queue *queue, struct weft_completion *completion
 }
 
 /* --- between processes --- */
+
+static void say(struct group_process *process, int place)
+{
+    __atomic_store_n(&process->world->shared->value[place], 1, __ATOMIC_SEQ_CST);
+}
+
+static bool said(struct group_process *process, int place)
+{
+    return __atomic_load_n(&process->world->shared->value[place], __ATOMIC_SEQ_CST) != 0;
+}
+
+static void hear(struct group_process *process, int place)
+{
+    int64_t limit = loop_now_ms() + LOOP_WAIT_MS;
+    while (!said(process, place)) {
+        LOOP_CHECK(loop_now_ms() < limit, "the other one does not come so far");
+        loop_sleep_ms(1);
+    }
+}
 
 static void with(uint32_t size, int (*body)(struct group_process *, struct weft_group *, struct weft_error *))
 {
@@ -153,11 +188,42 @@ static void cancels_no_polled_request(void)
     with(2, differ);
 }
 
+/* --- control --- */
+
+static int lose_a_message(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    struct weft_group *pair;
+    LOOP_CALL(weft_group_split(group, 0, 0, GROUP_MS, &pair, err), err);
+    if (process->rank == 0) {
+        struct weft_completion none;
+        loses = true;
+        say(process, 8);
+        int64_t limit = loop_now_ms() + LOOP_WAIT_MS;
+        while (loses) { /* rank 1's word that it leaves the pair */
+            LOOP_CHECK(loop_now_ms() < limit, "no message of control");
+            weft_group_wait(group, 10, &none, 1);
+        }
+    } else {
+        hear(process, 8);
+        weft_group_destroy(pair);
+    }
+    int result = group_pass(process, group, GROUP_MS, err);
+    if (process->rank == 0)
+        weft_group_destroy(pair);
+    return result;
+}
+
+static void hears_after_a_cancelled_message(void)
+{
+    with(2, lose_a_message);
+}
+
 int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
     const struct CMUnitTest tests[] = {
         LOOP_CASE(cancels_no_polled_request, 30),
+        LOOP_CASE(hears_after_a_cancelled_message, 60),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
