@@ -254,6 +254,7 @@ void wf_coll_drive(struct wf_coll_hub *hub)
     wf_coll_sessions_tend(hub, now_ns);
     wf_coll_making_tend(hub, now_ns);
     wf_coll_operations_tend(hub, now_ns);
+    wf_coll_groups_free(hub);
     set_timer(hub);
 }
 

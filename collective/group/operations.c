@@ -41,12 +41,12 @@ struct wf_coll_operation *wf_coll_operation_add(struct weft_group *group, int ti
     return operation;
 }
 
-/* The bell is for the user's event loop. */
+/* The bell is for the user's event loop. Of a group that is being destroyed nobody takes what has ended. */
 static void ring_bell(struct wf_coll_hub *hub)
 {
     bool ring = false;
     for (const struct wf_coll_operation *at = hub->operations; at && !ring; at = at->next)
-        ring = at->ended && !at->waited;
+        ring = at->ended && !at->waited && !at->group->leaving;
     uint64_t one = 1;
     if (ring == hub->rung)
         return;

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 enum { REQUESTS = 256, BATCH = 16 };
@@ -218,12 +219,50 @@ static void hears_after_a_cancelled_message(void)
     with(2, lose_a_message);
 }
 
+/* --- the descriptor --- */
+
+/* Rank 0 destroys the pair while it is not told of its transfers' ends, and with an operation whose end it has not
+ * taken.
+ */
+static int abandon(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    char byte = 0, sum;
+    struct weft_group *pair;
+    LOOP_CALL(weft_group_split(group, 0, 0, GROUP_MS, &pair, err), err);
+    int result = group_pass(process, group, GROUP_MS, err);
+    if (process->rank == 0) {
+        struct pollfd ready = {.fd = weft_group_fd(group), .events = POLLIN};
+        holds = true;
+        for (uint64_t count = 0; count < 2; count++) /* that of nothing ends at once */
+            LOOP_CALL(weft_group_all_reduce_start(pair, &byte, &sum, count, WEFT_UINT8, WEFT_SUM, 0, NULL, err), err);
+        LOOP_CHECK(poll(&ready, 1, 0) == 1, "no sign of the operation that has ended");
+        weft_group_destroy(pair);
+        holds = false;
+        int64_t limit = loop_now_ms() + LOOP_WAIT_MS / 4;
+        do {
+            LOOP_CHECK(loop_now_ms() < limit, "readable for ever, of an operation that nobody can take");
+            LOOP_CALL(weft_group_status(group, err), err);
+        } while (poll(&ready, 1, 100) != 0);
+        say(process, 8);
+    } else {
+        hear(process, 8);
+        weft_group_destroy(pair);
+    }
+    return result < 0 ? result : group_pass(process, group, GROUP_MS, err);
+}
+
+static void is_silent_after_a_group_was_abandoned(void)
+{
+    with(2, abandon);
+}
+
 int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
     const struct CMUnitTest tests[] = {
         LOOP_CASE(cancels_no_polled_request, 30),
         LOOP_CASE(hears_after_a_cancelled_message, 60),
+        LOOP_CASE(is_silent_after_a_group_was_abandoned, 60),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
