@@ -259,35 +259,38 @@ void wf_coll_drive(struct wf_coll_hub *hub)
 }
 
 /* Messages are expected: looks for them for a moment, and lets others run between two looks. While that does not pay,
- * it does so less and less often. 0: sleep. */
-static int look_again(struct wf_coll_hub *hub)
+ * it does so less and less often. False: sleep. True also after wf_coll_wake(): another thread may have taken
+ * what this one waits for. */
+static bool look_again(struct wf_coll_hub *hub)
 {
+    uint64_t before = hub->wakes;
     int64_t until_ns = wf_coll_now_ns() + LOOK_NS;
     int count;
     if (hub->looks_left > 0) {
         hub->looks_left--;
-        return 0;
+        return false;
     }
     hub->looking = true;
     while ((count = take_some(hub)) == 0 && wf_coll_now_ns() < until_ns) {
         wf_coll_unlock(hub);
         sched_yield();
         pthread_mutex_lock(&hub->lock);
-        if (hub->over) /* so is the queue */
+        if (hub->wakes != before || hub->over) /* over: so is the queue */
             break;
     }
+    bool found = count > 0 || hub->wakes != before;
     hub->looking = false;
-    hub->fruitless = count > 0 ? 0 : hub->fruitless * 2 + 1 < FRUITLESS_MAX ? hub->fruitless * 2 + 1 : FRUITLESS_MAX;
+    hub->fruitless = found ? 0 : hub->fruitless * 2 + 1 < FRUITLESS_MAX ? hub->fruitless * 2 + 1 : FRUITLESS_MAX;
     hub->looks_left = hub->fruitless;
-    return count;
+    return found;
 }
 
 void wf_coll_wake(struct wf_coll_hub *hub)
 {
     uint64_t one = 1;
+    hub->wakes++;
     if (hub->sleepers == 0)
         return;
-    hub->wakes++;
     if (hub->to_wake > 0 || write(hub->waker, &one, sizeof one) == sizeof one)
         hub->to_wake = hub->sleepers;
 }
@@ -304,7 +307,7 @@ static void woken(struct wf_coll_hub *hub, uint64_t slept)
 /* What has ended in another group, and was not taken, wakes nobody again and again. */
 void wf_coll_rest(struct wf_coll_hub *hub, int64_t until_ns)
 {
-    if (hub->transfers > 0 && hub->sleepers == 0 && !hub->looking && look_again(hub) > 0)
+    if (hub->transfers > 0 && hub->sleepers == 0 && !hub->looking && look_again(hub))
         return;
     uint64_t slept = hub->wakes;
     hub->sleepers++;

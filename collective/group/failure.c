@@ -85,6 +85,7 @@ static void end(struct weft_group *group, int code)
     for (uint32_t rank = 0; rank < group->size && group->formed && !group->by_loss; rank++)
         tell_failed(group, rank);
     wf_coll_operations_end(group);
+    wf_coll_wake(group->hub);
 }
 
 void wf_coll_fail(struct weft_group *group, int code, const char *format, ...)

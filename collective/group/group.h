@@ -185,7 +185,7 @@ struct wf_coll_hub {
     int set, timer, bell; /* epoll, the user's; timerfd; readable while operations have ended and were not taken */
     bool rung;
     int inner, waker; /* epoll: all of `set` but the bell, and the waker; readable until `to_wake` threads have woken */
-    uint64_t wakes;
+    uint64_t wakes;   /* calls of wf_coll_wake() */
     uint32_t to_wake;
     uint32_t sleepers;              /* threads in wf_coll_rest() */
     bool looking;                   /* one thread looks for completions before it sleeps */
@@ -385,7 +385,8 @@ int wf_coll_drive_open(struct wf_coll_hub *hub, struct weft_error *err);
 void wf_coll_drive_close(struct wf_coll_hub *hub);
 void wf_coll_drive(struct wf_coll_hub *hub);
 void wf_coll_sleep(struct wf_coll_hub *hub, int64_t until_ns); /* without the lock */
-/* An operation has ended: one of those that sleep may wait for it. */
+/* Something has changed that a thread in wf_coll_rest() may wait for: an operation has ended, a group, or its last
+ * transfer; a session has opened or closed, or may not part; a member has left, or cannot be reached. */
 void wf_coll_wake(struct wf_coll_hub *hub);
 /* Releases the lock, sleeps until there is something to do, and takes it again. */
 void wf_coll_rest(struct wf_coll_hub *hub, int64_t until_ns);

@@ -102,6 +102,7 @@ static void take(struct wf_coll_hub *hub, struct wf_coll_session *session, const
     session->state = WF_COLL_OPEN;
     session->rank = hello->rank;
     member->session = session;
+    wf_coll_wake(hub);
     if (!member->host[0])
         wf_coll_name(hub, hello->rank, hello->host, hello->process);
     if (!member->addresses)
@@ -177,6 +178,7 @@ void wf_coll_welcome(struct wf_coll_hub *hub, struct wf_coll_session *session, c
     session->state = WF_COLL_OPEN;
     member->dial = NULL;
     member->session = session;
+    wf_coll_wake(hub);
     if (session->rank == 0)
         hub->whole.board.key = key;
     if (!hub->token_known) {

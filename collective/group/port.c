@@ -32,6 +32,8 @@ static void ended(struct wf_coll_hub *hub, struct wf_coll_task *task, const stru
     int status = completion->status;
     hub->transfers--;
     group->under_way--;
+    if (group->leaving && group->under_way == 0)
+        wf_coll_wake(hub);
     bool differs = (status == 0 && completion->bytes != transfer->bytes) || status == -EMSGSIZE;
     if (differs)
         status = -EPROTO;

@@ -21,6 +21,7 @@ void wf_coll_asked_to_part(struct wf_coll_hub *hub, struct wf_coll_session *sess
     session->state = WF_COLL_PARTED;
     if (member->session == session)
         member->session = NULL;
+    wf_coll_wake(hub);
 }
 
 void wf_coll_may_part(struct wf_coll_hub *hub, struct wf_coll_session *session, bool may)
@@ -33,6 +34,7 @@ void wf_coll_may_part(struct wf_coll_hub *hub, struct wf_coll_session *session, 
         wf_coll_session_close(hub, session);
     } else {
         session->kept = true;
+        wf_coll_wake(hub);
     }
 }
 

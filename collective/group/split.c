@@ -252,6 +252,7 @@ void wf_coll_told_left(struct wf_coll_hub *hub, struct wf_coll_session *session,
         return;
     if (group == &hub->whole)
         hub->members[session->rank].left = true;
+    wf_coll_wake(hub);
     struct wf_coll_place *place = &group->places[wf_coll_rank_of(group, session->rank)];
     if (!place->left) /* else this is the answer to a question that has crossed with the news */
         place->left_at = number;

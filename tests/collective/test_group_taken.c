@@ -7,9 +7,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
-enum { REQUESTS = 256, BATCH = 16 };
+enum { REQUESTS = 256, BATCH = 16, FAR = 3 };
 
 static void *real(const char *name)
 {
@@ -132,6 +134,44 @@ int weft_queue_poll(struct weft_queue *queue, struct weft_completion *completion
     return count;
 }
 
+/* --- threads --- */
+
+static _Thread_local bool parks_in_yield, parks_in_poll; /* the next call of this thread */
+static int parked, released;                             /* a thread is; it may go on */
+
+static void park(bool *here)
+{
+    if (!*here)
+        return;
+    *here = false;
+    __atomic_store_n(&parked, 1, __ATOMIC_SEQ_CST);
+    while (!__atomic_load_n(&released, __ATOMIC_SEQ_CST))
+        loop_sleep_ms(1);
+}
+
+__attribute__((visibility("default"))) int sched_yield(void)
+{
+    int (*yield)(void) = real("sched_yield");
+    park(&parks_in_yield);
+    return yield();
+}
+
+__attribute__((visibility("default"))) int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+    int (*poll_all)(struct pollfd *, nfds_t, int) = real("poll");
+    park(&parks_in_poll);
+    return poll_all(fds, count, timeout_ms);
+}
+
+static void await(const int *flag, int limit_ms, const char *what)
+{
+    int64_t limit = loop_now_ms() + limit_ms;
+    while (!__atomic_load_n(flag, __ATOMIC_SEQ_CST)) {
+        LOOP_CHECK(loop_now_ms() < limit, "%s", what);
+        loop_sleep_ms(1);
+    }
+}
+
 /* --- between processes --- */
 
 static void say(struct group_process *process, int place)
@@ -157,6 +197,8 @@ static void with(uint32_t size, int (*body)(struct group_process *, struct weft_
 {
     struct group_world world;
     group_world_create(&world, size, body);
+    for (int i = 0; i < world.count; i++)
+        world.process[i].settings = "timeout=300"; /* the library, too, looks after its sessions: seldom */
     group_start_all(&world);
     group_join_all(&world);
     group_check_all(&world, -1, 0, NULL);
@@ -256,6 +298,118 @@ static void is_silent_after_a_group_was_abandoned(void)
     with(2, abandon);
 }
 
+/* --- two threads --- */
+
+struct caller {
+    struct weft_group *group;
+    int done;
+};
+
+static void *reduce(void *argument)
+{
+    struct caller *caller = argument;
+    struct weft_error err = {0};
+    float one = 1, sum = 0;
+    parks_in_yield = true;
+    LOOP_CALL(weft_group_all_reduce(caller->group, &one, &sum, 1, WEFT_FLOAT32, WEFT_SUM, -1, &err), &err);
+    LOOP_CHECK(sum == 2, "the sum is %g", (double)sum);
+    __atomic_store_n(&caller->done, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+static void *connect_far(void *argument)
+{
+    struct caller *caller = argument;
+    struct weft_error err = {0};
+    struct weft_connection *connection;
+    parks_in_poll = true;
+    LOOP_CALL(weft_group_connection(caller->group, FAR, -1, &connection, &err), &err);
+    __atomic_store_n(&caller->done, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+static void start(struct caller *caller, pthread_t *thread, void *(*body)(void *))
+{
+    LOOP_CHECK(pthread_create(thread, NULL, body, caller) == 0, "no thread");
+    await(&parked, LOOP_WAIT_MS, "the thread does not wait");
+}
+
+/* Takes all that comes, until a look at the time is due no more, either: nothing else wakes the thread. */
+static void go_on(struct weft_group *group)
+{
+    enum { PRESENT_MS = 2000 }; /* an operation that has begun sets the timer to that */
+    int64_t until = loop_now_ms() + PRESENT_MS + 500;
+    while (loop_now_ms() < until) {
+        weft_group_sessions(group);
+        loop_sleep_ms(5);
+    }
+}
+
+/* What it waits for has come meanwhile. */
+static void end(struct caller *caller, pthread_t thread)
+{
+    __atomic_store_n(&released, 1, __ATOMIC_SEQ_CST);
+    await(&caller->done, 10000 * LOOP_SLOWER, "the thread has slept through what another one has taken");
+    pthread_join(thread, NULL);
+}
+
+/* A thread looks for completions before it sleeps, and this one takes them between two looks. */
+static int take_between(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    struct caller caller = {.group = group};
+    pthread_t thread;
+    float one = 1, sum;
+    if (process->rank == 0) {
+        start(&caller, &thread, reduce);
+        say(process, 8);
+        hear(process, 9);
+        go_on(group);
+        end(&caller, thread);
+        say(process, 10);
+    } else {
+        hear(process, 8);
+        LOOP_CALL(weft_group_all_reduce(group, &one, &sum, 1, WEFT_FLOAT32, WEFT_SUM, -1, err), err);
+        say(process, 9);
+        hear(process, 10); /* a message would wake it */
+    }
+    return group_pass(process, group, GROUP_MS, err);
+}
+
+static void wakes_who_looks(void)
+{
+    with(2, take_between);
+}
+
+/* A thread that waits for a session is about to sleep, and this one takes the WELCOME. */
+static int welcome(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    struct caller caller = {.group = group};
+    struct weft_completion none;
+    pthread_t thread;
+    int result = group_pass(process, group, GROUP_MS, err);
+    if (process->rank == FAR - 1) {
+        uint32_t before = weft_group_sessions(group);
+        start(&caller, &thread, connect_far);
+        int64_t limit = loop_now_ms() + LOOP_WAIT_MS;
+        while (weft_group_sessions(group) == before) {
+            LOOP_CHECK(loop_now_ms() < limit, "no session");
+            loop_sleep_ms(1);
+        }
+        go_on(group);
+        end(&caller, thread);
+        say(process, 8);
+    }
+    int64_t limit = loop_now_ms() + LOOP_WAIT_MS;
+    while (!said(process, 8) && loop_now_ms() < limit)
+        weft_group_wait(group, 5, &none, 1);
+    return result < 0 ? result : group_pass(process, group, GROUP_MS, err);
+}
+
+static void wakes_who_waits_for_a_session(void)
+{
+    with(FAR + 1, welcome);
+}
+
 int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
@@ -263,6 +417,8 @@ int main(int argc, char **argv)
         LOOP_CASE(cancels_no_polled_request, 30),
         LOOP_CASE(hears_after_a_cancelled_message, 60),
         LOOP_CASE(is_silent_after_a_group_was_abandoned, 60),
+        LOOP_CASE(wakes_who_looks, 60),
+        LOOP_CASE(wakes_who_waits_for_a_session, 60),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
