@@ -44,7 +44,7 @@ static int check_memory(const struct wf_ask *ask, const char *call, struct weft_
         return 0;
     if (!out || (!in && reads(ask)))
         return wf_coll_refuse(err, -EINVAL, "%s: %s is NULL", call, out ? "in" : "out");
-    if (in % width != 0 || out % width != 0)
+    if ((reads(ask) && in % width != 0) || out % width != 0)
         return wf_coll_refuse(err, -EINVAL, "%s: %s is no address of elements of %llu bytes", call,
                               out % width ? "out" : "in", (unsigned long long)width);
     if (reads(ask) && !in_place(ask, bytes) && in < out + bytes * out_parts(ask) && out < in + bytes * in_parts(ask))

@@ -287,6 +287,9 @@ static int wrong_calls(struct group_process *process, struct weft_group *group, 
     sum = weft_group_all_reduce(NULL, in, out, 4, WEFT_FLOAT32, WEFT_SUM, GROUP_MS, NULL);
     LOOP_CHECK(sum == -EINVAL, "%d", sum);
     sum = weft_group_all_reduce(group, in, out, 8, WEFT_FLOAT32, WEFT_MAX, GROUP_MS, err); /* nothing has begun */
+    const void *unread = process->rank == 1 ? (char *)in : (char *)in + 1;
+    if (sum == 0) /* `in` is the root's alone */
+        sum = weft_group_broadcast(group, unread, out, 4, WEFT_FLOAT32, 1, GROUP_MS, err);
     return sum < 0 ? sum : group_pass(process, group, GROUP_MS, err);
 }
 
