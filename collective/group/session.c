@@ -9,7 +9,7 @@
 
 #define STRANGERS_MAX 256
 #define GOODBYE_MS 1000
-#define TRY_MS 2000                   /* for one address where there are others, or the address may be an old one */
+#define TRY_MS 2000 /* for one address, where another try comes: of it, of another one, or of a newer one */
 #define AGAIN_NS (50 * 1000000LL)     /* between two rounds through the addresses */
 #define CROSSED_NS (1000 * 1000000LL) /* for the other side's dial to arrive */
 #define HELLO_NS (5 * 1000000000LL)   /* for a stranger to say who it is */
@@ -214,7 +214,8 @@ static void try_once(struct wf_coll_hub *hub, struct wf_coll_session *session)
         try_failed(hub, session, -EINVAL, "no address is known");
         return;
     }
-    bool shorter = session->expected_token != 0 || address_at(hub, list, 1, second, sizeof second);
+    bool shorter = session->expected_token != 0 || address_at(hub, list, 1, second, sizeof second) ||
+                   session->deadline_ns == WF_COLL_NEVER;
     struct weft_options options = {
         .queue = hub->queue,
         .user_data = &session->dialled,

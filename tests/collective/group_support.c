@@ -38,7 +38,8 @@ static int run(int in, int out, void *arg)
     struct weft_group *group = NULL;
     process->in = in;
     process->out = out;
-    struct weft_context *context = process->context = loop_context(process->settings, 2);
+    struct weft_context *context = process->context =
+        loop_context(process->settings, process->rails ? process->rails : 2);
     int64_t began_ms = loop_now_ms();
     int result = weft_group_create(context, &options, process->timeout_ms, &group, &err);
     shared->took_ms[process->slot] = loop_now_ms() - began_ms;

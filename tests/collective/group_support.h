@@ -39,6 +39,7 @@ struct group_process {
     struct weft_context *context; /* in the process */
     uint64_t number, value;       /* for the body */
     uint32_t sessions;
+    int rails;               /* 0: two */
     struct weft_group *kept; /* of a split, destroyed when all else is; NULL: none */
 };
 
