@@ -72,11 +72,11 @@ WEFT_API int weft_group_create_from(struct weft_context *context, const char *co
                                     struct weft_error *err);
 
 /*
- * Leaves the group, and ends it here: what is under way is cancelled, and never polled. Waits one second at most.
- * Others notice when they need this member: a barrier or collective that it has not done, or that begins later, ends at
- * once, with its name. A collective that has ended here may still need messages of this member elsewhere: enter a
- * barrier before this call. Comes before weft_context_destroy(). Of a group that weft_group_split() has made: see
- * there. NULL is allowed.
+ * Leaves the group, and ends it here: what is under way is cancelled, and never polled. Waits two seconds at most:
+ * so long where a member does not answer. Others notice when they need this member: a barrier or collective that it has
+ * not done, or that begins later, ends at once, with its name. A collective that has ended here may still need messages
+ * of this member elsewhere: enter a barrier before this call. Comes before weft_context_destroy(). Of a group that
+ * weft_group_split() has made: see there. NULL is allowed.
  */
 WEFT_API void weft_group_destroy(struct weft_group *group);
 
@@ -184,7 +184,8 @@ WEFT_API int weft_group_fd(struct weft_group *group);
  *     then, and after an error. They may not overlap, but where a comment says how a call works in place.
  *   - Host memory, or GPU memory of a card that the context uses (setting gpus), which passes through host memory of
  *     the library: then the call waits for the copy from the GPU, and what polls the completion for that to the GPU.
- *     The four largest pieces of that memory are kept until the group of weft_group_create() is destroyed.
+ *     The four largest pieces of that memory are kept until the group of weft_group_create() and all that were split
+ *     from it are destroyed.
  *   - The calls without _start wait. `timeout_ms` below 0: any time. Those with _start do not: weft_group_poll() has
  *     the completion, with `user_data`, and its `bytes` are those of `out`; `timeout_ms` 0: no deadline, below 0:
  *     -EINVAL. The first use of a partner opens a session with it, which stays open.
