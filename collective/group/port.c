@@ -69,6 +69,12 @@ static int way_to(struct weft_group *group, uint32_t rank, struct weft_connectio
     return 1;
 }
 
+/* Its own lack of memory, or a wrong place: no matter of the other member. */
+static bool is_own(int code)
+{
+    return code == -ENOMEM || code == -EFAULT || code == -EINVAL;
+}
+
 static int posted(struct weft_group *group, struct wf_transfer *transfer, int result)
 {
     if (result == 0) {
@@ -76,6 +82,9 @@ static int posted(struct weft_group *group, struct wf_transfer *transfer, int re
         group->under_way++;
     } else if (result == -EAGAIN) {
         group->hub->crowded = true;
+    } else if (is_own(result)) {
+        wf_coll_fail(group, result, "%s could not post a message of a collective: %s", group->places[group->rank].name,
+                     weft_last_error());
     } else {
         note_trouble(group, transfer->rank, result, weft_last_error());
     }

@@ -2,7 +2,9 @@
  */
 #include "group_support.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -283,6 +285,42 @@ static void another_count(void)
     group_world_destroy(&world);
 }
 
+/* --- no memory --- */
+
+static bool no_memory;
+
+/* Stands before libweft's. The tags of collectives begin above 32 bits. */
+int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,
+              const struct weft_options *options, struct weft_request **out)
+{
+    int (*real)(struct weft_connection *, const void *, uint64_t, uint64_t, const struct weft_options *,
+                struct weft_request **) = dlsym(RTLD_NEXT, "weft_send");
+    LOOP_CHECK(real, "weft_send: %s", dlerror());
+    return no_memory && tag >> 32 ? -ENOMEM : real(connection, buffer, length, tag, options, out);
+}
+
+static int cannot_send(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    static float in[ELEMENTS], out[ELEMENTS];
+    int result = all_reduce(group, in, out, GROUP_MS, err);
+    if (result == 0)
+        result = group_pass(process, group, GROUP_MS, err);
+    no_memory = process->rank == 2;
+    return result < 0 ? result : all_reduce(group, in, out, -1, err);
+}
+
+/* That member says so of itself, and not of the one that it sends to. */
+static void one_without_memory(void)
+{
+    struct group_world world;
+    group_world_create(&world, SIZE, cannot_send);
+    group_start_all(&world);
+    group_join_all(&world);
+    group_check_all(&world, -1, -ENOMEM, "rank 2 (");
+    group_check_all(&world, -1, -ENOMEM, "could not post a message of a collective");
+    group_world_destroy(&world);
+}
+
 int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
@@ -296,6 +334,7 @@ int main(int argc, char **argv)
         LOOP_CASE(late_in_a_chain, 40),
         LOOP_CASE(another_operation, 30),
         LOOP_CASE(another_count, 20),
+        LOOP_CASE(one_without_memory, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
