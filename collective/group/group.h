@@ -79,9 +79,10 @@ struct wf_coll_member {
     char *addresses;                 /* "HOST:PORT,HOST:PORT"; NULL: not known yet */
     char host[WF_COLL_HOST_BYTES];   /* "": not known */
     uint32_t process;
-    bool left, lost; /* all groups */
-    int failure;     /* of the last dial, or how it was lost; 0: none */
-    bool answered;   /* that is what the other side has answered */
+    bool left, lost;      /* all groups */
+    int failure;          /* of the last dial, or how it was lost; 0: none */
+    int64_t unreached_ns; /* when it was last given up as unreached, and it has not answered since; 0: it was not */
+    bool answered;        /* that is what the other side has answered */
     char text[WEFT_TEXT_BYTES];
 };
 

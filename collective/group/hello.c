@@ -32,7 +32,7 @@ void wf_coll_knock(struct wf_coll_hub *hub, struct wf_coll_session *session)
     snprintf(words.addresses, sizeof words.addresses, "%s", hub->addresses);
     int length = wf_coll_hello_write(&words, text, sizeof text);
     session->state = WF_COLL_KNOCKING;
-    session->failing_ns = 0;
+    session->failing_ns = hub->members[session->rank].unreached_ns = 0;
     wf_coll_say_bytes(hub, session, WF_COLL_HELLO, text, (size_t)length);
 }
 
@@ -103,6 +103,7 @@ static void take(struct wf_coll_hub *hub, struct wf_coll_session *session, const
     session->rank = hello->rank;
     member->session = session;
     wf_coll_wake(hub);
+    member->unreached_ns = 0;
     if (!member->host[0])
         wf_coll_name(hub, hello->rank, hello->host, hello->process);
     if (!member->addresses)

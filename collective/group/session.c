@@ -165,30 +165,38 @@ void wf_coll_dial_later(struct wf_coll_hub *hub, struct wf_coll_session *session
         wf_coll_fail_all(hub, -ENOMEM, "no memory for a session");
 }
 
-/* Has it failed for so long that it will not succeed? Where something has a deadline, that decides. */
-static bool is_unreached(const struct wf_coll_hub *hub, const struct wf_coll_session *session, int64_t now_ns)
+/* Has it failed for so long that it will not succeed? Where something has a deadline, that decides. `more`: not all
+ * addresses have been tried in this round. One round is enough for the next group that needs a member just given up. */
+static bool is_unreached(const struct wf_coll_hub *hub, const struct wf_coll_session *session, bool more,
+                         int64_t now_ns)
 {
+    bool again = hub->members[session->rank].unreached_ns != 0 && !more;
     if (hub->phase != WF_COLL_MADE || session->deadline_ns != WF_COLL_NEVER)
         return false;
     for (const struct wf_coll_operation *at = hub->operations; at; at = at->next)
         if (!at->ended && at->deadline_ns != WF_COLL_NEVER && wf_coll_rank_of(at->group, session->rank) >= 0)
             return false;
-    return now_ns - session->failing_ns >= UNREACHED_NS && now_ns >= session->asked_until_ns;
+    return (again || now_ns - session->failing_ns >= UNREACHED_NS) && now_ns >= session->asked_until_ns;
 }
 
 static void try_failed(struct wf_coll_hub *hub, struct wf_coll_session *session, int status, const char *text)
 {
     int64_t now_ns = wf_coll_now_ns();
+    struct wf_coll_member *member = &hub->members[session->rank];
+    char address[300];
+    bool more = address_at(hub, member->addresses, session->attempt + 1, address, sizeof address);
     session->failure = status;
     snprintf(session->text, sizeof session->text, "%s", text);
     if (session->failing_ns == 0)
         session->failing_ns = now_ns;
     bool file = hub->phase == WF_COLL_JOINING && hub->meet.way == WF_MEET_FILE;
-    if (!passing(status) || file || is_unreached(hub, session, now_ns)) {
+    bool unreached = is_unreached(hub, session, more, now_ns);
+    if (unreached)
+        member->unreached_ns = now_ns;
+    if (!passing(status) || file || unreached) {
         give_up(hub, session);
         return;
     }
-    session->attempt++;
     if (session->state != WF_COLL_DIALLING) {
         session = renew(hub, session);
         if (!session) {
@@ -196,11 +204,8 @@ static void try_failed(struct wf_coll_hub *hub, struct wf_coll_session *session,
             return;
         }
     }
-    char address[300];
-    bool more = address_at(hub, hub->members[session->rank].addresses, session->attempt, address, sizeof address);
     session->again_ns = more ? 0 : now_ns + AGAIN_NS;
-    if (!more)
-        session->attempt = 0;
+    session->attempt = more ? session->attempt + 1 : 0;
 }
 
 static void try_once(struct wf_coll_hub *hub, struct wf_coll_session *session)
@@ -338,6 +343,7 @@ static struct wf_coll_session *add(struct wf_coll_hub *hub, enum wf_coll_state s
 
 int wf_coll_dial(struct wf_coll_hub *hub, uint32_t rank, int64_t deadline_ns, uint64_t expected_token, bool on_demand)
 {
+    struct wf_coll_member *member = &hub->members[rank];
     struct wf_coll_session *session = add(hub, WF_COLL_DIALLING);
     if (!session)
         return -ENOMEM;
@@ -347,8 +353,10 @@ int wf_coll_dial(struct wf_coll_hub *hub, uint32_t rank, int64_t deadline_ns, ui
     session->deadline_ns = deadline_ns;
     session->expected_token = expected_token;
     hub->on_demand += on_demand;
-    hub->members[rank].dial = session;
-    hub->members[rank].failure = 0;
+    member->dial = session;
+    member->failure = 0;
+    if (wf_coll_now_ns() - member->unreached_ns >= UNREACHED_NS) /* long ago */
+        member->unreached_ns = 0;
     try_once(hub, session);
     return 0;
 }
