@@ -37,8 +37,9 @@ struct weft_group_options {
     const char *name;       /* of the group, up to 63 characters without white space and `=`, the same at every member:
                              * others are refused. A second group of a process needs another one where PMIx is the
                              * meeting; PMI-1 serves one group of a process only */
-    uint32_t sessions; /* most that weft_group_connection() has open at a time; 0: no limit but the setting `peers` */
-    uint32_t reserved[7]; /* 0, else -EINVAL */
+    uint32_t sessions;      /* most that weft_group_connection() and collectives have open at a time; 0: no limit but
+                             * the setting `peers` */
+    uint32_t reserved[7];   /* 0, else -EINVAL */
 };
 
 /*
@@ -297,8 +298,9 @@ WEFT_API int weft_group_algorithms(char *text, uint64_t room);
  * The connection to the member `rank`: opened when it is first asked for, from whichever side, then the same. Waits;
  * the other member has to be in a call of the group, too. The group owns the connection: it must not be closed. The
  * session stays open until both members have released it, and longer, unless the limit of weft_group_options.sessions
- * needs its place. Errors: -EINVAL no such rank, or the own one, -EMFILE the limit is reached, and none is released,
- * -ETIMEDOUT, those of weft_connect(), which leave the group as it is, and those of the group.
+ * needs its place; one that a collective has used stays. Errors: -EINVAL no such rank, or the own one, -EMFILE the
+ * limit is reached, and none is released, -ETIMEDOUT, those of weft_connect(), which leave the group as it is, and
+ * those of the group.
  */
 WEFT_API int weft_group_connection(struct weft_group *group, uint32_t rank, int timeout_ms,
                                    struct weft_connection **out, struct weft_error *err);

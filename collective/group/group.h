@@ -55,6 +55,7 @@ struct wf_coll_session {
     bool dials;      /* this side has dialled */
     bool on_demand;  /* counts towards the limit of sessions */
     bool wanted;     /* the user has its connection */
+    bool needed;     /* collectives go over it: it stays */
     bool parting;    /* PART was sent, and not answered */
     bool kept;       /* the other side wants it: do not ask again */
     int under_way;   /* tasks */

@@ -61,10 +61,7 @@ static int way_to(struct weft_group *group, uint32_t rank, struct weft_connectio
     if (result == 0)
         return -EAGAIN;
     struct wf_coll_session *session = group->hub->members[group->places[rank].member].session;
-    if (!session->wanted) {
-        session->wanted = true;
-        session->used = ++group->hub->uses;
-    }
+    session->needed = true;
     *out = session->work;
     return 1;
 }

@@ -1,4 +1,5 @@
-/* Connections on demand: a session with any member, as long as it is wanted, and no more of them than the limit. */
+/* Connections on demand: a session with any member, as long as it is wanted or needed, and no more of them than the
+ * limit. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -13,7 +14,7 @@ void wf_coll_part(struct wf_coll_hub *hub, struct wf_coll_session *session)
 void wf_coll_asked_to_part(struct wf_coll_hub *hub, struct wf_coll_session *session)
 {
     struct wf_coll_member *member = &hub->members[session->rank];
-    if (session->wanted || wf_coll_is_near(hub, (uint32_t)session->rank)) {
+    if (session->wanted || session->needed || wf_coll_is_near(hub, (uint32_t)session->rank)) {
         wf_coll_say(hub, session, WF_COLL_MAY_NOT_PART, "-");
         return;
     }
@@ -47,7 +48,7 @@ static int make_room(struct wf_coll_hub *hub, struct weft_error *err)
     for (struct wf_coll_session *at = hub->sessions; at; at = at->next) {
         if (at->on_demand && at->parting)
             return 0;
-        if (at->on_demand && at->state == WF_COLL_OPEN && !at->wanted && !at->kept &&
+        if (at->on_demand && at->state == WF_COLL_OPEN && !at->wanted && !at->needed && !at->kept &&
             (!oldest || at->used < oldest->used))
             oldest = at;
     }

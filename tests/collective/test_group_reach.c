@@ -138,6 +138,40 @@ static void the_limit(void)
     group_world_destroy(&world);
 }
 
+/* Rank 0 may have one session more, which a collective uses: that the user releases it does not end it. */
+static int release_a_partner(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    struct weft_connection *connection;
+    uint32_t partner = (process->rank + 3) % 6, told = process->rank, heard = 6;
+    int result = process->rank == 0 ? weft_group_connection(group, partner, GROUP_MS, &connection, err) : 0;
+    if (result == 0)
+        result = group_pass(process, group, GROUP_MS, err);
+    for (int i = 0; i < 2 && result == 0; i++) {
+        result = weft_group_shift(group, &told, &heard, 1, WEFT_INT32, 3, GROUP_MS, err);
+        LOOP_CHECK(result < 0 || heard == partner, "%u", heard);
+        weft_group_release(group, partner);
+        if (result == 0)
+            result = group_pass(process, group, GROUP_MS, err);
+        if (process->rank == 0 && result == 0)
+            LOOP_CHECK(weft_group_connection(group, 4, GROUP_MS, &connection, err) == -EMFILE, "'%s'", err->text);
+    }
+    if (result == 0)
+        result = weft_group_shift(group, &told, &heard, 1, WEFT_INT32, 3, GROUP_MS, err);
+    LOOP_CHECK(!weft_group_peer(group, partner), "the user has a session that is released");
+    return result < 0 ? result : group_pass(process, group, GROUP_MS, err);
+}
+
+static void released(void)
+{
+    struct group_world world;
+    group_world_create(&world, 6, release_a_partner);
+    world.process[0].sessions = 1;
+    group_start_all(&world);
+    group_join_all(&world);
+    group_check_all(&world, -1, 0, NULL);
+    group_world_destroy(&world);
+}
+
 static void only_the_tree(void)
 {
     struct group_world world;
@@ -246,8 +280,8 @@ int main(int argc, char **argv)
         LOOP_CASE(nobody_tells, 90),
     };
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(all_pairs, 60),     LOOP_CASE(bounded, 40),       LOOP_CASE(the_limit, 20),
-        LOOP_CASE(only_the_tree, 20), LOOP_CASE(short_of_time, 20),
+        LOOP_CASE(all_pairs, 60),     LOOP_CASE(bounded, 40),  LOOP_CASE(the_limit, 20),
+        LOOP_CASE(only_the_tree, 20), LOOP_CASE(released, 20), LOOP_CASE(short_of_time, 20),
     };
     return unreached ? cmocka_run_group_tests(half_a_minute, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
 }
