@@ -147,10 +147,10 @@ static int post(struct wf_op *op, struct lane *lane, struct wf_transfer *transfe
     return result;
 }
 
-/* Posts the receives of this step and the next, in their order. */
-static int post_receives(struct wf_op *op, struct lane *lane)
+/* Posts the receives of `steps` steps from this one on, in their order. */
+static int post_receives(struct wf_op *op, struct lane *lane, uint32_t steps)
 {
-    while (lane->posted < lane->step + AHEAD) {
+    while (lane->posted < lane->step + steps) {
         uint32_t number = lane->posted;
         const struct wf_step *step = step_at(op, lane, number);
         if (!step)
@@ -201,12 +201,22 @@ static void finish(const struct wf_op *op, const struct wf_step *step)
         wf_reduce_divide(ask->type, step->result, step->count, ask->size);
 }
 
+/* Where requests run out, this step's come first: the other members wait for its send, and not for the next receive. */
+static int post_all(struct wf_op *op, struct lane *lane, const struct wf_step *step)
+{
+    int result = post_receives(op, lane, 1);
+    if (result == 0 && step)
+        result = post_send(op, lane, step);
+    if (result < 0)
+        return result;
+    result = post_receives(op, lane, AHEAD);
+    return result == -EAGAIN ? 0 : result;
+}
+
 static int turn(struct wf_op *op, struct lane *lane, bool *moved)
 {
     const struct wf_step *step = step_at(op, lane, lane->step);
-    int result = post_receives(op, lane);
-    if (result == 0 && step)
-        result = post_send(op, lane, step);
+    int result = post_all(op, lane, step);
     *moved = false;
     if (result < 0)
         return result;

@@ -45,7 +45,8 @@ struct world {
     struct member member[SIZE_MAX_HERE];
     struct posted posted[POSTS_MAX];
     uint32_t count;
-    bool refuses; /* one post in eight is refused with -EAGAIN */
+    bool refuses;      /* one post in eight is refused with -EAGAIN */
+    uint32_t requests; /* of a member at once, more are refused; 0: any number */
 };
 
 static uint32_t chance(struct world *world, uint32_t below)
@@ -53,11 +54,21 @@ static uint32_t chance(struct world *world, uint32_t below)
     return (uint32_t)(inputs_random(&world->random) % below);
 }
 
+static uint32_t posts_of(const struct world *world, uint32_t rank)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < world->count; i++)
+        count += world->posted[i].rank == rank;
+    return count;
+}
+
 static int post(struct wf_port *port, struct wf_transfer *transfer, const void *from, void *to, uint64_t tag)
 {
     struct member *member = (struct member *)port;
     struct world *world = member->world;
     if (world->refuses && chance(world, 8) == 0)
+        return -EAGAIN;
+    if (world->requests > 0 && posts_of(world, member->rank) >= world->requests)
         return -EAGAIN;
     assert_true(world->count < POSTS_MAX && transfer->rank < world->size && transfer->rank != member->rank);
     for (uint32_t i = 0; i < world->count; i++)
@@ -262,7 +273,7 @@ static struct reference random_job(struct world *world, uint32_t size)
     };
 }
 
-static void one_schedule(uint64_t seed)
+static void one_schedule(uint64_t seed, uint32_t requests)
 {
     struct world *world = malloc(sizeof *world);
     struct job jobs[OPS_MAX];
@@ -270,7 +281,8 @@ static void one_schedule(uint64_t seed)
     uint32_t size = 1 + (uint32_t)(inputs_random(&random) % SIZE_MAX_HERE);
     world_init(world, size, random);
     uint32_t count = 1 + chance(world, OPS_MAX);
-    world->refuses = chance(world, 4) == 0;
+    world->refuses = requests == 0 && chance(world, 4) == 0;
+    world->requests = requests;
     for (uint32_t i = 0; i < count; i++) {
         struct reference what = random_job(world, size);
         job_init(&jobs[i], &what, chance(world, 2), (enum inputs)chance(world, INPUTS_KINDS), random + 100 * i);
@@ -291,8 +303,16 @@ static void any_order(void **state)
     for (uint64_t seed = 1; seed <= count; seed++) {
         if (seed % 1000 == 0)
             print_message("[          ] schedule %llu\n", (unsigned long long)seed);
-        one_schedule(seed);
+        one_schedule(seed, 0);
     }
+}
+
+/* With 2 to 5 requests for a member's operations: a send is never kept from going by receives that can wait. */
+static void few_requests(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 200; seed++)
+        one_schedule(seed, 2 + seed % 4);
 }
 
 /* Every collective, number of members and size of the table, in place and not. */
@@ -366,6 +386,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_algorithm),
         cmocka_unit_test(any_order),
+        cmocka_unit_test(few_requests),
         cmocka_unit_test(failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
