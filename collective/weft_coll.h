@@ -37,8 +37,8 @@ struct weft_group_options {
     const char *name;       /* of the group, up to 63 characters without white space and `=`, the same at every member:
                              * others are refused. A second group of a process needs another one where PMIx is the
                              * meeting; PMI-1 serves one group of a process only */
-    uint32_t sessions;      /* most that weft_group_connection() and collectives have open at a time; 0: no limit but
-                             * the setting `peers` */
+    uint32_t sessions;      /* most that weft_group_connection() and collectives, also of groups destroyed since, have
+                             * open at a time; 0: no limit but the setting `peers` */
     uint32_t reserved[7];   /* 0, else -EINVAL */
 };
 

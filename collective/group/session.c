@@ -170,7 +170,7 @@ void wf_coll_dial_later(struct wf_coll_hub *hub, struct wf_coll_session *session
 static bool is_unreached(const struct wf_coll_hub *hub, const struct wf_coll_session *session, bool more,
                          int64_t now_ns)
 {
-    bool again = hub->members[session->rank].unreached_ns != 0 && !more;
+    bool again = session->on_demand && hub->members[session->rank].unreached_ns != 0 && !more;
     if (hub->phase != WF_COLL_MADE || session->deadline_ns != WF_COLL_NEVER)
         return false;
     for (const struct wf_coll_operation *at = hub->operations; at; at = at->next)

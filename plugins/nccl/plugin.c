@@ -130,7 +130,7 @@ static void choose_protocols(const struct weft_config *config)
     bool proves =
         strcmp(weft_config_get(config, "crc"), "on") == 0 || strcmp(weft_config_get(config, "encrypt"), "on") == 0;
     bool gpu = plugin.devices[0].ptr_support & NCCL_PTR_CUDA;
-    if (proves) /* of send and receive, for which NCCL_PROTO does not count */
+    if (proves || gpu) /* of send and receive, for which NCCL_PROTO does not count */
         setenv("NCCL_P2P_LL_THRESHOLD", "0", 0);
     if (!proves && !gpu) {
         setenv("NCCL_LL128_C2C", "0", 0); /* else Grace takes LL128 over a network by itself */
