@@ -140,3 +140,25 @@ nothing_left() {
 
 # flat FILE: its text in one line, with a blank between words: lines for people are broken anywhere.
 flat() { tr -s ' \n' ' ' <"$1"; }
+
+patience=120 # seconds: what hangs is told from what is slow
+
+# until_true WHAT COMMAND...: a condition that has to come.
+until_true() {
+    local what=$1 end=$((SECONDS + patience))
+    shift
+    until "$@"; do
+        if [ $SECONDS -ge $end ]; then
+            fail "$what: did not come within $patience s"
+            return 1
+        fi
+        sleep 0.02
+    done
+}
+
+# has_carrier INTERFACE [COMMAND...]: waits for it. The kernel tells of a carrier as late as a second after it has come. The
+# command, if any, goes before `ip`: it leads to another machine.
+has_carrier() { until_true "no carrier on $1" has_state UP "${@:2}" ip link show "$1"; }
+has_state() { # STATE COMMAND...
+    "${@:2}" | grep -q " state $1 "
+}

@@ -13,21 +13,6 @@ fi
 . "$(dirname "$0")/loop_lib.sh"
 "$LOOP_TOOL" lo-up || skip "the loopback interface cannot be raised"
 
-patience=120 # seconds: what hangs is told from what is slow
-
-# until_true WHAT COMMAND...: a condition that has to come.
-until_true() {
-    local what=$1 end=$((SECONDS + patience))
-    shift
-    until "$@"; do
-        if [ $SECONDS -ge $end ]; then
-            fail "$what: did not come within $patience s"
-            return 1
-        fi
-        sleep 0.02
-    done
-}
-
 lo_received() {
     sed -n 's/^ *lo: *\([0-9]*\).*/\1/p' /proc/net/dev
 }

@@ -10,6 +10,7 @@ for i in 0 1; do
     ip link set eth$i up && ip link set far$i up
 done
 ip link add docker0 type veth peer name far2 && ip addr add 172.17.0.1/16 dev docker0 && ip link set docker0 up
+has_carrier eth0 && has_carrier eth1
 ip route add default via 10.77.1.9
 
 # invites COMMAND OPTION...: starts it, and takes what it says into the file `said`, the port left out.

@@ -39,6 +39,10 @@ for i in 0 1; do
     ip link set left$i up
     on ip link set right$i up
 done
+for i in 0 1; do
+    has_carrier left$i
+    has_carrier right$i on
+done
 
 # Each link gets its prefix and no other address: 1 is here, 2 there.
 give() { # PREFIX-OF-LINK-0 PREFIX-OF-LINK-1

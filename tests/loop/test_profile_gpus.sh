@@ -20,19 +20,6 @@ passed() { # WHAT
     pass_if "$1: $(tail -n 3 out)" grep -q ' 0 wrong of .* verified; .* measured: passed' out
 }
 
-patience=120
-until_true() { # WHAT COMMAND...
-    local what=$1 end=$((SECONDS + patience))
-    shift
-    until "$@"; do
-        [ $SECONDS -lt $end ] || {
-            fail "$what: did not come within $patience s"
-            return 1
-        }
-        sleep 0.02
-    done
-}
-
 # --- files, and clocks that are 30 ppm fast ---
 WEFT_EMULATED_CLOCK_PPM=30 profile --scope all -b 1 -e 1M -f 32 -n 3 -w 1 --drift-s 3
 passed "two GPUs on each node"

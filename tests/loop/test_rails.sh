@@ -29,14 +29,7 @@ cable() {
     ip link add "$1" type veth peer name "$2" netns "$there" || skip "no veth interfaces here"
     [ $# -eq 4 ] && ip addr add "$3" dev "$1" && on ip addr add "$4" dev "$2"
     ip link set "$1" up && on ip link set "$2" up
-    has_carrier "$1" && on_has_carrier "$2"
-}
-
-# The kernel tells of a carrier as late as a second after it has come.
-has_carrier() { until_true "no carrier on $1" has_state UP ip link show "$1"; }
-on_has_carrier() { until_true "no carrier on $1" has_state UP on ip link show "$1"; }
-has_state() { # STATE COMMAND...
-    "${@:2}" | grep -q " state $1 "
+    has_carrier "$1" && has_carrier "$2" on
 }
 
 # Link-local addresses are tentative for a second or two.
