@@ -111,6 +111,8 @@ static int make_settings(struct plugin_device *device, const struct weft_interfa
         result = weft_config_set(config, "requests", REQUESTS_MOST, err);
     if (result == 0) /* NCCL's log knows its own level */
         result = prefer(config, "log", "warn", "info", err);
+    if (result == 0) /* what LL and small sends and receives post (docs/decisions/0049-nccl-eager.md) */
+        result = prefer(config, "eager", "8K", "64K", err);
     if (result == 0) /* a killed peer that has dialled is given up after this time; a lost SYN comes again after 1 s */
         result = prefer(config, "rail_timeout_ms", "2000", "1500", err);
     if (result == 0 && device->rail >= 0 && device->rail < rail_count)
