@@ -138,12 +138,13 @@ static void the_limit(void)
     group_world_destroy(&world);
 }
 
-/* Rank 0 may have one session more, which a collective uses: that the user releases it does not end it. */
+/* Rank 3 may have one session more, which a collective uses: that the user releases it does not end it. (Not rank 0:
+ * whoever waits for long dials that one, so on a slow machine rank 4 may have a session with it.) */
 static int release_a_partner(struct group_process *process, struct weft_group *group, struct weft_error *err)
 {
     struct weft_connection *connection;
     uint32_t partner = (process->rank + 3) % 6, told = process->rank, heard = 6;
-    int result = process->rank == 0 ? weft_group_connection(group, partner, GROUP_MS, &connection, err) : 0;
+    int result = process->rank == 3 ? weft_group_connection(group, partner, GROUP_MS, &connection, err) : 0;
     if (result == 0)
         result = group_pass(process, group, GROUP_MS, err);
     for (int i = 0; i < 2 && result == 0; i++) {
@@ -152,7 +153,7 @@ static int release_a_partner(struct group_process *process, struct weft_group *g
         weft_group_release(group, partner);
         if (result == 0)
             result = group_pass(process, group, GROUP_MS, err);
-        if (process->rank == 0 && result == 0)
+        if (process->rank == 3 && result == 0)
             LOOP_CHECK(weft_group_connection(group, 4, GROUP_MS, &connection, err) == -EMFILE, "'%s'", err->text);
     }
     if (result == 0)
@@ -165,7 +166,7 @@ static void released(void)
 {
     struct group_world world;
     group_world_create(&world, 6, release_a_partner);
-    world.process[0].sessions = 1;
+    world.process[3].sessions = 1;
     group_start_all(&world);
     group_join_all(&world);
     group_check_all(&world, -1, 0, NULL);
