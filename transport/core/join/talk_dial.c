@@ -172,8 +172,13 @@ static int pair_rails(struct wf_session *session, const struct wf_hello *hello, 
     int most = wf_session_rails_taken(session->sessions, hello);
     int count = wf_pair_rails(rails.ours, rails.our_count, rails.theirs, rails.their_count, pairs, most);
     int channels = count * (int)(1 + session->guard.world->tuning.channels);
-    if (count == 0 || wf_session_expect(session, channels) < 0)
-        return count == 0 ? 0 : -ENOMEM;
+    if (count == 0)
+        return 0;
+    wf_session_lock(session); /* workers know it already */
+    int result = wf_session_expect(session, channels);
+    wf_session_unlock(session);
+    if (result < 0)
+        return result;
     for (int i = 0; i < count; i++)
         use_pair(session, rails.indexes[pairs[i].ours], &rails.theirs[pairs[i].theirs].address);
     return channels;
