@@ -332,8 +332,9 @@ else
         over "$plugin" Weft "nccl-plugin-$round" 600 "$ranks"
         over none Socket "nccl-socket-$round" 600 "$ranks"
     done
-    # Its kernels look at the memory of receives: many rounds, of which each is compared.
-    NCCL_PROTO=LL over "$plugin" Weft nccl-looks 600 "$ranks" 2097152 1000 131072
+    # Its kernels look at the memory of receives: many rounds, of which each is compared. With the plugin's own `eager`
+    # their messages would go whole over one rail.
+    NCCL_PROTO=LL WEFT_EAGER=4K over "$plugin" Weft nccl-looks 600 "$ranks" 2097152 1000 131072
     # What makes up for what small operations lose to sockets: threads that look for longer before they sleep, or one
     # that NCCL's proxy drives.
     WEFT_SPIN_US=200 over "$plugin" Weft nccl-looking 600 "$ranks"

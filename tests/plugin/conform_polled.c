@@ -1,15 +1,19 @@
 /* conform_polled.c: memory that is looked at while a message fills it, as NCCL's kernels do with the protocol LL. Of
  * each 8 bytes the second half is a flag, the number of the message; once it is there, the first half must be. */
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "conform.h"
 
-#define SLOTS 8 /* messages under way, as NCCL_STEPS */
-#define SLOT_BYTES (64 << 10)
+#define SLOTS 8                /* messages under way, as NCCL_STEPS */
+#define SLOT_BYTES (256 << 10) /* more than what goes whole over one rail (eager, brief messages) */
 #define SLOT_WORDS (SLOT_BYTES / 8)
-#define ROUNDS_MOST 100 /* of 250 messages, so that the case ends in its time on a busy machine */
+#define ROUNDS_MOST 100 /* of 100 messages, so that the case ends in its time on a busy machine */
 
 struct slot {
     uint64_t words[SLOT_WORDS];
@@ -23,7 +27,7 @@ static struct {
     unsigned seen; /* messages that the kernel has read */
 } polled;
 
-/* What every second message leaves out at its end is between nothing and all but one line of 16 bytes. */
+/* Every other message is shorter, by chance: it has at least one line of 16 bytes. */
 static size_t words_of(unsigned message)
 {
     uint64_t lines = SLOT_WORDS / 2;
@@ -105,8 +109,8 @@ __attribute__((noinline, no_sanitize("thread"))) static uint64_t look_at(const v
     return *place;
 }
 
-/* One thread for a kernel's many: of two messages it reads the first from the front, close behind who writes, and the
- * second from the end, which another rail may have brought before. */
+/* One thread for a kernel's many: it reads two messages from the front, close behind who writes, and the next two from
+ * the end, which another rail may have brought before. */
 static void read_words(void *arg)
 {
     (void)arg;
@@ -136,7 +140,7 @@ static void whole_words(void)
     links_open();
     struct link *link = &links[0];
     if (link->from == conform.me || link->to == conform.me) {
-        polled.messages = 250 * (conform.rounds < ROUNDS_MOST ? conform.rounds : ROUNDS_MOST) / CONFORM_SLOWER;
+        polled.messages = 100 * (conform.rounds < ROUNDS_MOST ? conform.rounds : ROUNDS_MOST) / CONFORM_SLOWER;
         polled.slots = calloc(SLOTS, sizeof *polled.slots);
         CHECK(polled.slots, "no memory");
         worker_run(&ranks[0].service, register_slots, link);
@@ -151,34 +155,48 @@ static void whole_words(void)
     ranks_end();
 }
 
+static void is_set(const char *setting, const char *name, const char *expected)
+{
+    const char *found = getenv(name);
+    CHECK(found ? expected && !strcmp(found, expected) : !expected, "with %s on, %s is %s, not %s",
+          setting ? setting : "nothing", name, found ? found : "not set", expected ? expected : "not set");
+}
+
 static void protocol_is(const char *setting, const char *chosen, const char *expected)
 {
-    unsetenv("WEFT_CRC");
-    unsetenv("WEFT_ENCRYPT");
-    unsetenv("NCCL_PROTO");
+    static const char *const names[] = {"WEFT_CRC", "WEFT_ENCRYPT", "NCCL_PROTO", "NCCL_P2P_LL_THRESHOLD",
+                                        "NCCL_LL128_C2C"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        unsetenv(names[i]);
     if (setting)
         setenv(setting, "on", 1);
     if (chosen)
         setenv("NCCL_PROTO", chosen, 1);
     ranks_begin(1);
-    const char *found = getenv("NCCL_PROTO");
-    CHECK(found ? expected && !strcmp(found, expected) : !expected, "with %s on, NCCL_PROTO %s becomes %s, not %s",
-          setting ? setting : "nothing", chosen ? chosen : "not set", found ? found : "nothing",
-          expected ? expected : "nothing");
+    is_set(setting, "NCCL_PROTO", expected);
+    is_set(setting, "NCCL_P2P_LL_THRESHOLD", setting ? "0" : NULL);
+    is_set(setting, "NCCL_LL128_C2C", setting ? NULL : "0");
     ranks_end();
 }
 
 static void proven_first(void)
 {
+    char path[64];
+    int file = memfd_create("key", MFD_CLOEXEC); /* nothing stays, whatever happens */
+    CHECK(file >= 0 && fchmod(file, 0600) == 0 && dprintf(file, "%064d\n", 1) == 65, "no key file");
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    setenv("WEFT_KEY_FILE", path, 1);
     protocol_is(NULL, NULL, NULL);
     protocol_is("WEFT_CRC", NULL, "Simple");
+    protocol_is("WEFT_ENCRYPT", NULL, "Simple");
     protocol_is("WEFT_CRC", "LL", "LL");
+    close(file);
 }
 
 const struct conform_case conform_polled_cases[] = {
     {"whole_words", "polled", "of 8 bytes of a receive under way the second half never comes before the first",
      whole_words, 0, 300, false},
-    {"proven_first", "polled", "with checksums NCCL does without kernels that look, unless the user has chosen",
+    {"proven_first", "polled", "where bytes are proven NCCL does without kernels that look, unless the user has chosen",
      proven_first, 0, 30, false},
     {0},
 };
