@@ -66,11 +66,9 @@ static struct look *look_create(struct weft_group *group, uint64_t number)
 static void look_destroy(struct look *look)
 {
     struct weft_group *group = look->group;
-    group->under_way--;
     group->hub->notes--;
     free(look);
-    if (group->leaving && group->under_way == 0)
-        wf_coll_wake(group->hub);
+    wf_coll_one_less(group);
 }
 
 static void written(struct wf_coll_hub *hub, struct wf_coll_task *task, const struct weft_completion *completion)

@@ -295,6 +295,13 @@ void wf_coll_wake(struct wf_coll_hub *hub)
         hub->to_wake = hub->sleepers;
 }
 
+void wf_coll_one_less(struct weft_group *group)
+{
+    group->under_way--;
+    if (group->leaving && group->under_way == 0)
+        wf_coll_wake(group->hub);
+}
+
 /* One that slept when it was called to wake has done so: the last of them makes it silent. */
 static void woken(struct wf_coll_hub *hub, uint64_t slept)
 {

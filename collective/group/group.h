@@ -390,6 +390,8 @@ void wf_coll_sleep(struct wf_coll_hub *hub, int64_t until_ns); /* without the lo
 /* Something has changed that a thread in wf_coll_rest() may wait for: an operation has ended, a group, or its last
  * transfer; a session has opened or closed, or may not part; a member has left, or cannot be reached. */
 void wf_coll_wake(struct wf_coll_hub *hub);
+/* A transfer of the group, or a look at its board, is not under way any more. The last wakes who destroys the group. */
+void wf_coll_one_less(struct weft_group *group);
 /* Releases the lock, sleeps until there is something to do, and takes it again. */
 void wf_coll_rest(struct wf_coll_hub *hub, int64_t until_ns);
 int wf_coll_listen_for(struct wf_coll_hub *hub); /* posts the receive of control */

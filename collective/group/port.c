@@ -31,9 +31,7 @@ static void ended(struct wf_coll_hub *hub, struct wf_coll_task *task, const stru
     struct weft_group *group = group_of(wf_op_port(op));
     int status = completion->status;
     hub->transfers--;
-    group->under_way--;
-    if (group->leaving && group->under_way == 0)
-        wf_coll_wake(hub);
+    wf_coll_one_less(group);
     bool differs = (status == 0 && completion->bytes != transfer->bytes) || status == -EMSGSIZE;
     if (differs)
         status = -EPROTO;
