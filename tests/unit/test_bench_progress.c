@@ -1,8 +1,6 @@
 /*
  * The line of progress: on a terminal alone, with the time that is left, and out of the way of what else is printed.
- * The test is the terminal.
  */
-#include <pty.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +16,7 @@
 
 #include "base/clock.h"
 #include "bench/words/progress.h"
+#include "terminal_fixture.h"
 
 #define TEXT_MOST 8192
 
@@ -46,33 +44,28 @@ static void await_redraw(struct bench_progress *progress)
     }
 }
 
-/* What a process that calls `act` writes to its standard error: a terminal, or a pipe. */
-static void run(void (*act)(struct bench_progress *progress), bool terminal, char text[TEXT_MOST])
+static void draw_on(int descriptor, void *act)
+{
+    struct bench_progress progress;
+
+    dup2(descriptor, STDERR_FILENO);
+    bench_progress_open(&progress, true);
+    (*(void (**)(struct bench_progress *))act)(&progress);
+    bench_progress_close(&progress);
+}
+
+static void read_pipe(void (*act)(struct bench_progress *progress), char text[TEXT_MOST])
 {
     int ends[2];
     size_t length = 0;
     ssize_t got;
 
-    hurried = !terminal;
-    if (terminal) {
-        struct termios raw;
-        assert_int_equal(openpty(&ends[0], &ends[1], NULL, NULL, NULL), 0);
-        tcgetattr(ends[1], &raw);
-        cfmakeraw(&raw);
-        tcsetattr(ends[1], TCSANOW, &raw);
-    } else {
-        assert_int_equal(pipe(ends), 0);
-    }
+    assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        struct bench_progress progress;
-        dup2(ends[1], STDERR_FILENO);
         close(ends[0]);
-        close(ends[1]);
-        bench_progress_open(&progress, true);
-        act(&progress);
-        bench_progress_close(&progress);
+        draw_on(ends[1], &act);
         _exit(0);
     }
     close(ends[1]);
@@ -81,6 +74,16 @@ static void run(void (*act)(struct bench_progress *progress), bool terminal, cha
     text[length] = '\0';
     close(ends[0]);
     waitpid(child, NULL, 0);
+}
+
+/* What a process that calls `act` writes to its standard error: a terminal, or a pipe. */
+static void run(void (*act)(struct bench_progress *progress), bool terminal, char text[TEXT_MOST])
+{
+    hurried = !terminal;
+    if (terminal)
+        terminal_show(0, draw_on, &act, text, TEXT_MOST);
+    else
+        read_pipe(act, text);
 }
 
 static void wait_for_something(struct bench_progress *progress)

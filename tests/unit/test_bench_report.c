@@ -4,7 +4,6 @@
  * that was read by a person: tests/fixtures/report.
  */
 #include <errno.h>
-#include <pty.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,9 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,6 +20,7 @@
 #include "bench/result/report.h"
 #include "bench/result/spread.h"
 #include "bench/words/columns.h"
+#include "terminal_fixture.h"
 #include "weft.h"
 
 #define ENDPOINTS 4
@@ -185,37 +182,27 @@ static void print(struct scene *scene, char *text)
     fclose(out);
 }
 
+struct showing {
+    struct scene *scene;
+    const char *kind; /* of terminal */
+};
+
+static void report_to(int terminal, void *context)
+{
+    struct showing *showing = context;
+    FILE *out = fdopen(terminal, "w");
+
+    setenv("TERM", showing->kind, 1);
+    unsetenv("COLORTERM");
+    unsetenv("NO_COLOR");
+    bench_report(&showing->scene->result, out);
+    fclose(out);
+}
+
 /* On a terminal of this kind and so many columns. */
 static void print_on_terminal(struct scene *scene, const char *kind, unsigned short columns, char *text)
 {
-    struct winsize size = {.ws_row = 24, .ws_col = columns};
-    struct termios raw;
-    int master, slave;
-    size_t length = 0;
-    ssize_t got;
-
-    assert_int_equal(openpty(&master, &slave, NULL, NULL, &size), 0);
-    tcgetattr(slave, &raw);
-    cfmakeraw(&raw); /* lines end as they are printed */
-    tcsetattr(slave, TCSANOW, &raw);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        FILE *out = fdopen(slave, "w");
-        close(master);
-        setenv("TERM", kind, 1);
-        unsetenv("COLORTERM");
-        unsetenv("NO_COLOR");
-        bench_report(&scene->result, out);
-        fclose(out);
-        _exit(0);
-    }
-    close(slave);
-    while (length < TEXT_MOST - 1 && (got = read(master, text + length, TEXT_MOST - 1 - length)) > 0)
-        length += (size_t)got;
-    text[length] = '\0';
-    close(master);
-    waitpid(child, NULL, 0);
+    terminal_show(columns, report_to, &(struct showing){scene, kind}, text, TEXT_MOST);
 }
 
 /* The first line has the version. */
