@@ -164,17 +164,24 @@ int wf_connection_take_closed(struct wf_desk *desk, const struct wf_frame *frame
     return 0;
 }
 
+/* The last message may have ended with its send operation, at a worker that has no express channel. */
+static void frame_due(struct weft_connection *connection)
+{
+    wf_connection_todo(connection);
+    wf_guard_stir(connection->desk->guard);
+}
+
 void wf_connection_step(struct weft_connection *connection)
 {
     if (connection->outbounds == 0) {
         if (connection->state == WF_CONNECTION_CLOSING && connection->known && !connection->close_sent &&
             !connection->close_due) {
             connection->close_due = true;
-            wf_connection_todo(connection);
+            frame_due(connection);
         }
         if (connection->close_seen && !connection->closed_sent && !connection->closed_due) {
             connection->closed_due = true;
-            wf_connection_todo(connection);
+            frame_due(connection);
         }
     }
     bool over = connection->closed_seen && connection->closed_sent && !connection->held && connection->outbounds == 0 &&
