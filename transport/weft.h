@@ -234,7 +234,8 @@ WEFT_API const void *weft_peer_greeting(const struct weft_peer *peer, uint32_t *
 
 /*
  * 0 while the session works; else the negative errno that ended the session, and `err` has its text: the peer, rails,
- * bytes moved, time since the peer was heard. Every request of the session has ended in the same errno, or is about to.
+ * bytes moved, time since the peer was heard. Every request of the session has ended in the same errno, or is about to,
+ * but for receives of messages that have come whole.
  *
  * The loss of channels or rails does not end a session: other channels send the data that was under way, and the lost
  * channels are dialled again in the background (weft_peer_rails() counts them). The loss of the peer ends it.
@@ -661,6 +662,9 @@ WEFT_API int weft_send(struct weft_connection *connection, const void *buffer, u
  * written, the completion's `bytes` are the size of the message, and the message keeps its place for the next receive
  * that takes its tag. Errors as for weft_send(). It ends in -ECANCELED or -ETIMEDOUT also where the sender's end of the
  * message does, by a cancel or a deadline, after this receive has taken it.
+ *
+ * What the peer sent can be received also after it has closed the session or was lost, if all of the message came
+ * before; a probe finds it. Other receives end in the session's error, here or in their completion.
  *
  * A message takes the receive that was posted first of those that take its tag, whether they name one tag, some
  * (WEFT_TAG_MASK) or any (WEFT_ANY_TAG). A receive takes the first message that no receive has taken.

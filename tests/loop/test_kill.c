@@ -99,6 +99,21 @@ static void wait_for_bytes(const struct weft_peer *peer, uint64_t bytes)
         LOOP_CHECK(loop_now_ms() < limit, "the transfer does not get under way");
 }
 
+static void check_survivor_closes(struct loop_node *node, int rc)
+{
+    struct weft_error err = {0};
+    int64_t start = loop_now_ms();
+
+    weft_connection_close(node->connection, 3000, &err);
+    int closed = weft_peer_close(node->peer, 3000, &err);
+    LOOP_CHECK(closed == rc && err.code == rc && err.text[0], "its close: %d '%s', and its status was %d", closed,
+               err.text, rc);
+    node->connection = NULL;
+    node->peer = NULL;
+    LOOP_CHECK(loop_now_ms() - start < 1500 * LOOP_SLOWER, "closing what is dead took %lld ms",
+               (long long)(loop_now_ms() - start));
+}
+
 static void check_survivor_status(struct loop_node *node)
 {
     struct weft_error err = {0};
@@ -110,15 +125,7 @@ static void check_survivor_status(struct loop_node *node)
                err.text);
     LOOP_CHECK(weft_send(node->connection, &byte, 1, 0, NULL, &request) == rc, "a send to a dead peer");
     LOOP_CHECK(weft_recv(node->connection, &byte, 1, 0, NULL, &request) == rc, "a receive from a dead peer");
-    int64_t start = loop_now_ms();
-    weft_connection_close(node->connection, 3000, &err);
-    int closed = weft_peer_close(node->peer, 3000, &err);
-    LOOP_CHECK(closed == rc && err.code == rc && err.text[0], "its close: %d '%s', and its status was %d", closed,
-               err.text, rc);
-    node->connection = NULL;
-    node->peer = NULL;
-    LOOP_CHECK(loop_now_ms() - start < 1500 * LOOP_SLOWER, "closing what is dead took %lld ms",
-               (long long)(loop_now_ms() - start));
+    check_survivor_closes(node, rc);
 }
 
 /* The survivor listens; after its peer was killed the next one comes and finds everything in order. */
@@ -202,6 +209,92 @@ static void stopped_server(void)
     lose_server(true);
 }
 
+enum { LEFT_BEHIND = 4, LEFT_BYTES = 3000 };
+
+/* Sends small messages, tags 0 .. LEFT_BEHIND-1, and one that cannot end; ends when told, without a close. */
+static int leaver_body(int in, int out, void *arg)
+{
+    struct loop_buffer source;
+    struct loop_node node;
+
+    (void)arg;
+    loop_node_start(&node, SETTINGS, 2);
+    loop_tell(out, (uint64_t)loop_node_listen(&node));
+    loop_node_accept(&node);
+    loop_node_take(&node);
+    loop_buffer_create(&source, LOOP_NEAR, BIG);
+    for (uint64_t tag = 0; tag < LEFT_BEHIND; tag++) {
+        loop_fill(source.data, LEFT_BYTES, tag);
+        loop_done(loop_send(node.connection, source.data, LEFT_BYTES, tag), 0, LEFT_BYTES);
+    }
+    loop_send(node.connection, source.data, BIG, LEFT_BEHIND);
+    loop_hear(in);
+    return 0;
+}
+
+static void await_message(struct loop_node *node, uint64_t tag)
+{
+    struct weft_message found;
+    int rc = 0;
+
+    for (int64_t limit = loop_now_ms() + LOOP_WAIT_MS; rc == 0 && loop_now_ms() < limit;)
+        rc = weft_probe(node->connection, tag, NULL, &found);
+    LOOP_CHECK(rc == 1 && found.tag == tag, "message %llu: %d", (unsigned long long)tag, rc);
+}
+
+static void take_left_behind(const struct loop_node *node, struct loop_buffer *sink, uint64_t tag, bool from_any)
+{
+    struct weft_message found;
+    struct weft_request *request;
+
+    LOOP_CHECK(weft_probe(node->connection, tag, NULL, &found) == 1 && found.bytes == LEFT_BYTES, "it is not here");
+    memset(sink->data, 0, LEFT_BYTES);
+    if (from_any)
+        LOOP_CHECK(weft_endpoint_recv(node->endpoint, sink->data, LEFT_BYTES, tag, NULL, &request) == 0, "any");
+    else
+        request = loop_recv(node->connection, sink->data, LEFT_BYTES, tag);
+    loop_done(request, 0, LEFT_BYTES);
+    LOOP_CHECK(loop_wrong(sink->data, LEFT_BYTES, tag) < 0, "message %llu is wrong", (unsigned long long)tag);
+}
+
+/* A process may end once its sends are complete: what came whole can be received, also after its loss was noticed. */
+static void what_came_whole_outlives_its_sender(void)
+{
+    struct loop_child child;
+    struct loop_node node;
+    struct loop_buffer sink;
+    struct weft_message found;
+    struct weft_error err = {0};
+    int rc = 0;
+
+    loop_child_start(&child, leaver_body, NULL);
+    int port = (int)loop_hear(child.in);
+    loop_node_start(&node, SETTINGS, 2);
+    loop_node_connect(&node, port);
+    loop_node_open(&node);
+    for (uint64_t tag = 0; tag <= LEFT_BEHIND; tag++)
+        await_message(&node, tag);
+    loop_tell(child.out, 1);
+    loop_child_join(&child);
+    for (int64_t limit = loop_now_ms() + LOOP_WAIT_MS; rc == 0 && loop_now_ms() < limit;)
+        rc = weft_peer_status(node.peer, &err);
+    LOOP_CHECK(rc < 0, "the loss is not noticed");
+
+    loop_buffer_create(&sink, LOOP_FAR, BIG);
+    take_left_behind(&node, &sink, 2, false);
+    loop_done(loop_recv(node.connection, sink.data, LEFT_BYTES - 1, 0), -EMSGSIZE, LEFT_BYTES);
+    take_left_behind(&node, &sink, 0, false);
+    take_left_behind(&node, &sink, 3, true);
+    LOOP_CHECK(weft_probe(node.connection, LEFT_BEHIND, NULL, &found) == rc, "a message that cannot end");
+    struct weft_completion completion = loop_end(loop_recv(node.connection, sink.data, BIG, LEFT_BEHIND));
+    LOOP_CHECK(completion.status == rc && strstr(completion.text, weft_peer_name(node.peer)), "its receive: %d '%s'",
+               completion.status, completion.text);
+    take_left_behind(&node, &sink, 1, true);
+    check_survivor_closes(&node, rc);
+    loop_buffer_unmap(&sink);
+    loop_node_stop(&node);
+}
+
 /* Only receives wait, nothing is under way: a stopped peer is noticed nevertheless. */
 static void stopped_while_idle(void)
 {
@@ -260,6 +353,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         LOOP_CASE(killed_client_is_followed_by_another, 40),
         LOOP_CASE(killed_server, 40),
+        LOOP_CASE(what_came_whole_outlives_its_sender, 40),
         LOOP_CASE(stopped_server, 40),
         LOOP_CASE(stopped_while_idle, 40),
         LOOP_CASE(idle_is_not_dead, 30),

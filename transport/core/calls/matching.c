@@ -40,8 +40,8 @@ static int look(struct weft_connection *connection, uint64_t tag, uint64_t mask,
     if (inbound && wf_match_can_come(inbound)) {
         *out = (struct weft_message){.connection = connection, .tag = inbound->tag, .bytes = inbound->total};
         result = 1;
-    } else if (result == 0 && (connection->close_seen || session->guard.peer_closing)) {
-        result = -ESHUTDOWN;
+    } else if (result == 0) {
+        result = wf_match_over(connection);
     }
     wf_session_unlock(session);
     return result;

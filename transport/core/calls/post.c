@@ -136,13 +136,12 @@ static int post_notify(struct wf_posting *posting)
     return post_outgoing(posting, WF_REQUEST_NOTIFY);
 }
 
-/* Has the peer closed the session, while messages of it lie here unreceived? They can still be received: the peer says
- * goodbye only after all it sent has arrived. */
+/* Has the peer closed the session or been lost, while messages of it lie here that no receive has taken? Those that are
+ * whole can still be received: their sends were complete, and so the peer's process may have ended by itself. */
 static bool only_leftovers(const struct weft_connection *connection)
 {
     const struct wf_session *session = wf_session_at(connection->desk);
-    return session->guard.peer_closing && !session->life.closing && session->guard.state != WF_SESSION_FAILED &&
-           connection->state == WF_CONNECTION_OPEN &&
+    return wf_guard_over(&session->guard) < 0 && !session->life.closing && connection->state == WF_CONNECTION_OPEN &&
            (!wf_list_empty(&connection->unexpected) || !wf_list_empty(&connection->notes));
 }
 

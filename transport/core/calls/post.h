@@ -65,8 +65,8 @@ int wf_message_usable(const struct weft_connection *connection, bool sending);
 /* -EAGAIN, said in words: no request is to be had. */
 int wf_message_too_many(const struct wf_book *book);
 
-/* -errno if no message can be received: as wf_message_usable(), but what a peer that has closed the session sent before
- * can still be received. */
+/* -errno if no message can be received: as wf_message_usable(), but what a peer that has closed the session or was lost
+ * sent before can still be received. */
 int wf_message_receivable(const struct weft_connection *connection);
 
 /* A request with all arguments of the user, but for pieces. NULL: no memory, or the limit of requests is reached. */

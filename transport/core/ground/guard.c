@@ -1,5 +1,6 @@
 #include "core/ground/guard.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -42,6 +43,13 @@ void wf_guard_let_go(struct wf_guard *guard)
     bool ending = guard->state == WF_SESSION_FAILED || guard->state == WF_SESSION_CLOSING;
     if (guard->holders == 0 && ending)
         guard->ops->unheld(guard);
+}
+
+int wf_guard_over(const struct wf_guard *guard)
+{
+    if (guard->state == WF_SESSION_FAILED || guard->state == WF_SESSION_DEAD)
+        return guard->error.code;
+    return guard->peer_closing ? -ESHUTDOWN : 0;
 }
 
 void wf_guard_fail(struct wf_guard *guard, int code, const char *format, ...)

@@ -137,6 +137,9 @@ static inline void wf_guard_enter(struct wf_guard *guard, enum wf_session_state 
     guard->state = state;
 }
 
+/* 0, or why nothing more comes from the peer. */
+int wf_guard_over(const struct wf_guard *guard);
+
 /* Fails the session: all its requests end with this error. Only the first call counts. */
 void wf_guard_fail(struct wf_guard *guard, int code, const char *format, ...)
     __attribute__((cold, format(printf, 3, 4)));

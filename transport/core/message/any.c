@@ -131,9 +131,7 @@ static bool is_wanted(const struct wf_any_wish *wish)
 /* The message that the wish is for. Session's lock held. */
 static struct wf_inbound *message_on(struct weft_connection *connection, const struct wf_any_wish *wish)
 {
-    const struct wf_guard *guard = connection->desk->guard;
-    bool works = guard->state == WF_SESSION_UP || (guard->peer_closing && guard->state != WF_SESSION_FAILED);
-    if (!connection->held || connection->state != WF_CONNECTION_OPEN || !works)
+    if (!connection->held || connection->state != WF_CONNECTION_OPEN)
         return NULL;
     struct wf_inbound *inbound = wf_match_waiting(connection, wish->tag, wish->mask);
     return inbound && wf_match_can_come(inbound) ? inbound : NULL;

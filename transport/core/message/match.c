@@ -194,9 +194,13 @@ void wf_match_unpark(struct wf_inbound *inbound)
 
 bool wf_match_can_come(const struct wf_inbound *inbound)
 {
-    const struct wf_guard *guard = inbound->connection->desk->guard;
-    bool over = guard->peer_closing || guard->state == WF_SESSION_FAILED || guard->state == WF_SESSION_DEAD;
-    return !over || inbound->arrived.covered == inbound->total;
+    return wf_guard_over(inbound->connection->desk->guard) == 0 || inbound->arrived.covered == inbound->total;
+}
+
+int wf_match_over(const struct weft_connection *connection)
+{
+    int over = wf_guard_over(connection->desk->guard);
+    return over == 0 && connection->close_seen ? -ESHUTDOWN : over;
 }
 
 void wf_match_receive(struct weft_request *request)
@@ -204,7 +208,7 @@ void wf_match_receive(struct weft_request *request)
     struct weft_connection *connection = request->connection;
     WF_REACHED_IF(connection->state == WF_CONNECTION_OPEN, "connection OPEN: receive");
     struct wf_inbound *inbound = message_for(request);
-    bool ended = connection->desk->guard->peer_closing;
+    int over = wf_match_over(connection);
     if (inbound && !wf_match_can_come(inbound))
         inbound = NULL;
     if (inbound && lies_whole(inbound, request)) {
@@ -216,8 +220,8 @@ void wf_match_receive(struct weft_request *request)
             join(inbound, request);
         return;
     }
-    if (connection->close_seen || ended) {
-        wf_request_complete(request, -ESHUTDOWN, 0);
+    if (over < 0) {
+        wf_request_complete(request, over, 0);
         return;
     }
     request->order = connection->desk->next_order++;

@@ -67,8 +67,11 @@ void wf_match_offer_all(struct weft_connection *connection);
 /* The message that a receive for `tag` under `mask` takes: the first unmatched one that agrees. NULL: none is here. */
 struct wf_inbound *wf_match_waiting(struct weft_connection *connection, uint64_t tag, uint64_t mask);
 
-/* Can all of the message come? Not once the peer has closed the session, unless it is here. */
+/* Can all of the message come? Not once the peer has closed the session or is lost, unless it is here. */
 bool wf_match_can_come(const struct wf_inbound *inbound);
+
+/* 0, or why no message will come on the connection that is not here now. */
+int wf_match_over(const struct weft_connection *connection);
 
 /* The receive that a message with `tag` belongs to: the one posted first. NULL: none is. */
 struct weft_request *wf_match_posted(struct weft_connection *connection, uint64_t tag);
