@@ -663,8 +663,9 @@ WEFT_API int weft_send(struct weft_connection *connection, const void *buffer, u
  * that takes its tag. Errors as for weft_send(). It ends in -ECANCELED or -ETIMEDOUT also where the sender's end of the
  * message does, by a cancel or a deadline, after this receive has taken it.
  *
- * What the peer sent can be received also after it has closed the session or was lost, if all of the message came
- * before; a probe finds it. Other receives end in the session's error, here or in their completion.
+ * After the peer has closed the session or was lost, a message that came whole before can still be received, and probed
+ * for, unless the receive would take an older one that did not. Other receives end in the session's error, here or in
+ * their completion.
  *
  * A message takes the receive that was posted first of those that take its tag, whether they name one tag, some
  * (WEFT_TAG_MASK) or any (WEFT_ANY_TAG). A receive takes the first message that no receive has taken.

@@ -42,6 +42,8 @@ static int look(struct weft_connection *connection, uint64_t tag, uint64_t mask,
         result = 1;
     } else if (result == 0) {
         result = wf_match_over(connection);
+        if (session->guard.error.code < 0)
+            wf_fail(wf_refusal(), result, "%s", session->guard.error.text);
     }
     wf_session_unlock(session);
     return result;

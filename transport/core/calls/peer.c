@@ -37,11 +37,12 @@ static struct weft_request *start_close(struct wf_session *session, const struct
     if (request)
         wf_request_adopt(request, options);
     wf_session_dismiss(session, request);
-    if (request && session->guard.state == WF_SESSION_DEAD)
+    bool dead = session->guard.state == WF_SESSION_DEAD;
+    if (request)
+        wf_session_start_close(session); /* also of a dead one: receives may wait for their streams */
+    if (request && dead)
         wf_request_complete(request, wf_session_close_status(session), 0);
-    else if (request)
-        wf_session_start_close(session);
-    else if (session->guard.state == WF_SESSION_UP)
+    else if (!request && session->guard.state == WF_SESSION_UP)
         wf_guard_fail(&session->guard, -ENOMEM, "no memory to close the session in an orderly way");
     wf_session_unlock(session);
     return request;

@@ -137,7 +137,7 @@ static int post_notify(struct wf_posting *posting)
 }
 
 /* Has the peer closed the session or been lost, while messages of it lie here that no receive has taken? Those that are
- * whole can still be received: their sends were complete, and so the peer's process may have ended by itself. */
+ * whole can still be received: the peer's process may have ended by itself once its sends were complete. */
 static bool only_leftovers(const struct weft_connection *connection)
 {
     const struct wf_session *session = wf_session_at(connection->desk);

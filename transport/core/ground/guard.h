@@ -43,7 +43,7 @@ struct wf_guard {
     const char *peer_name; /* "host (addr:port)" */
     pthread_mutex_t lock;
     struct wf_visit visit; /* the door's next one */
-    bool work_came;        /* an operation's end made another sendable; the pump kicks idle channels and clears it */
+    bool work_came;        /* an operation's end made more sendable; the pump kicks idle channels and clears it */
     int64_t batch_ns;      /* when the frames that are handled now were received; 0: none are handled now */
     bool wake_due;         /* requests have ended: their threads and queues are told once the lock is released */
     enum wf_session_state state;
@@ -93,7 +93,7 @@ static inline void wf_guard_visit(struct wf_guard *guard, int64_t when_ns)
 
 /* --- with the lock held --- */
 
-/* The end of one operation made another sendable: `work_came` is set. */
+/* The end of one operation made more sendable: `work_came` is set. */
 static inline void wf_guard_stir(struct wf_guard *guard)
 {
     guard->work_came = true;

@@ -48,7 +48,7 @@ void wf_session_unheld(struct wf_session *session)
     wf_shares_give_back(&session->shares);
     WF_LIST_EACH (link, following, &session->book.requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
-        if (!session->life.dismissed && wf_match_is_here(request))
+        if (clean && wf_match_is_here(request))
             continue; /* its turn in a stream is still to come, and completes it */
         if (request->inbound)
             request->inbound->request = NULL;
