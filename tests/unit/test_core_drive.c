@@ -332,6 +332,24 @@ static void test_rests_only_when_idle(void **state)
     assert_int_equal(engine->timeout_ns, 0);
 }
 
+/* A ring may be taken by the look before the rest. */
+static void test_rests_only_where_nobody_calls(void **state)
+{
+    struct scene *scene = *state;
+    struct scene_engine *engine = scene->engines[0];
+    struct wf_worker *worker = scene->crew.workers[0];
+    _Atomic uint32_t call = 0;
+    wf_worker_drive_until(worker, REST_NS, &call);
+    assert_int_equal(engine->timeout_ns, REST_NS);
+    atomic_store(&call, 1);
+    wf_worker_drive_until(worker, REST_NS, &call);
+    assert_int_equal(engine->timeout_ns, 0);
+    atomic_store(&call, 0);
+    atomic_store(&worker->stopping, true);
+    wf_worker_drive_until(worker, REST_NS, &call);
+    assert_int_equal(engine->timeout_ns, 0);
+}
+
 static void test_rests_little_beside_copies(void **state)
 {
     static const struct {
@@ -596,6 +614,7 @@ int main(void)
         IN_SCENE(test_what_ended_is_told_its_task),
         IN_SCENE(test_what_ends_makes_possible),
         WITH_CHORES(test_rests_only_when_idle),
+        WITH_CHORES(test_rests_only_where_nobody_calls),
         WITH_CHORES(test_rests_little_beside_copies),
         WITH_CHORES(test_bells_of_copies),
         WITH_CHORES(test_the_untold_is_told_when_idle),

@@ -105,8 +105,14 @@ static void tell(struct wf_worker *worker, bool lent)
     worker->rounds_untold = 0;
 }
 
-/* `lent`: see wf_worker_drive_lent(). */
-static int drive(struct wf_worker *worker, int64_t timeout_ns, bool lent)
+/* May the round not sleep? Who rings the bell sets one of these first; a look of this round may have taken the ring. */
+static bool is_called(const struct wf_worker *worker, const _Atomic uint32_t *call)
+{
+    return (call && atomic_load(call) != 0) || atomic_load(&worker->stopping);
+}
+
+/* `lent`: see wf_worker_drive_lent(); `call`: wf_worker_drive_until(), or NULL. */
+static int drive(struct wf_worker *worker, int64_t timeout_ns, bool lent, const _Atomic uint32_t *call)
 {
     const struct wf_chores *chores = &worker->crew->chores;
     int handled = wf_worker_serve_kicks(worker);
@@ -123,7 +129,7 @@ static int drive(struct wf_worker *worker, int64_t timeout_ns, bool lent)
         handled += poll_once(worker, 0);
         handled += wf_worker_serve_kicks(worker);
     }
-    if (handled == 0 && timeout_ns != 0) {
+    if (handled == 0 && timeout_ns != 0 && !is_called(worker, call)) {
         if (chores->busy(chores->devices, worker) && (timeout_ns < 0 || timeout_ns > COPIES_NS))
             timeout_ns = COPIES_NS;
         handled += poll_once(worker, timeout_ns);
@@ -134,7 +140,12 @@ static int drive(struct wf_worker *worker, int64_t timeout_ns, bool lent)
 
 int wf_worker_drive(struct wf_worker *worker, int64_t timeout_ns)
 {
-    return drive(worker, timeout_ns, false);
+    return drive(worker, timeout_ns, false, NULL);
+}
+
+int wf_worker_drive_until(struct wf_worker *worker, int64_t timeout_ns, const _Atomic uint32_t *call)
+{
+    return drive(worker, timeout_ns, false, call);
 }
 
 /* --- the token --- */
@@ -195,7 +206,7 @@ int wf_worker_drive_lent(struct wf_worker *worker)
     /* What has come since that round makes the descriptor readable. */
     if (just_driven && !tell_all && wf_worker_serve_kicks(worker) == 0 && rests(worker))
         return 0;
-    int handled = drive(worker, 0, true);
+    int handled = drive(worker, 0, true, NULL);
     worker->driven = handled > 0;
     return handled;
 }
@@ -271,7 +282,7 @@ void wf_worker_stay_near(struct wf_worker *worker)
 static void take_turn(struct wf_worker *worker, struct wf_watch *watch)
 {
     int64_t now = wf_world_now(worker->crew->world);
-    int events = wf_worker_drive(worker, wf_watch_over(watch, now) ? REST_NS : 0);
+    int events = wf_worker_drive_until(worker, wf_watch_over(watch, now) ? REST_NS : 0, &worker->wanted);
     wf_watch_saw(watch, events, events > 0 ? wf_world_now(worker->crew->world) : now);
 }
 

@@ -116,4 +116,7 @@ bool wf_worker_rest(struct wf_worker *worker);
  */
 int wf_worker_drive(struct wf_worker *worker, int64_t timeout_ns);
 
+/* The same, but the round does not sleep once `*call` is not 0. Who sets that calls engine.wake afterwards. */
+int wf_worker_drive_until(struct wf_worker *worker, int64_t timeout_ns, const _Atomic uint32_t *call);
+
 #endif

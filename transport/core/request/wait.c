@@ -270,7 +270,7 @@ static int drive_and_sleep(struct wait *wait, struct wf_worker *worker, int64_t 
         enter_tray(wait->tray, &waiter);
     set_waiter(wait, &waiter);
     pthread_mutex_unlock(&waiting->lock);
-    int events = wf_worker_drive(worker, find_done(wait) >= 0 ? 0 : rest_ns);
+    int events = wf_worker_drive_until(worker, find_done(wait) >= 0 ? 0 : rest_ns, &waiter.poked);
     pthread_mutex_lock(&waiting->lock);
     set_waiter(wait, NULL);
     if (wait->tray)
