@@ -920,6 +920,33 @@ static void test_a_driver_that_sleeps_is_rung(void **state)
     assert_true(wf_request_collect(request, NULL));
 }
 
+struct seen {
+    struct ending ending;
+    bool waiter; /* the request had one as its task came */
+};
+
+static void look_and_end(struct wf_task *task)
+{
+    struct seen *seen = WF_CONTAINER(task, struct seen, ending.task);
+    seen->waiter = atomic_load(&seen->ending.request->waiter) != NULL;
+    end_request(task);
+}
+
+/* While it sleeps, other threads may end its request: here one that cancels, for no rail has a worker of its own. */
+static void test_a_driver_of_a_shared_worker_can_be_told(void **state)
+{
+    struct scene *scene = *state;
+    struct seen seen = {.ending = {.task = {look_and_end}, .scene = scene, .request = take(scene, WF_REQUEST_RECV)}};
+    seen.ending.op.context = &seen.ending.task;
+    scene->world.manual = false;
+    scene->world.shared = true;
+    scene->world.tuning.spin_ns = 0; /* it sleeps at once */
+    scene->engines[0]->late = &seen.ending.op;
+    assert_int_equal(weft_wait(seen.ending.request, 1000, NULL), 0);
+    assert_true(seen.waiter);
+    assert_int_equal(scene->engines[0]->wakes, 0); /* it has ended the request itself */
+}
+
 #define IN_SCENE(test) cmocka_unit_test_setup_teardown(test, set_up, scene_tear_down)
 
 int main(void)
@@ -957,6 +984,7 @@ int main(void)
         IN_SCENE(test_the_descriptor_is_left_alone_until_asked_for),
         IN_SCENE(test_asking_a_queue_drives_a_shared_worker),
         IN_SCENE(test_a_driver_that_sleeps_is_rung),
+        IN_SCENE(test_a_driver_of_a_shared_worker_can_be_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

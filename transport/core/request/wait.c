@@ -257,13 +257,13 @@ static void note_turn(struct wf_worker *worker)
     atomic_store_explicit(&worker->caller_turns, turns + 1, memory_order_relaxed);
 }
 
-/* One round that sleeps, token held. The thread is told of what others put into its tray meanwhile, and, where rails
- * have workers of their own, of requests that these end. */
+/* One round, token held. While it sleeps, the thread is told of what others put into its tray, and of requests that
+ * these end: workers of rails, and callers that cancel or close. */
 static int drive_and_sleep(struct wait *wait, struct wf_worker *worker, int64_t rest_ns)
 {
     struct wf_waiting *waiting = wait->waiting;
-    if ((!wait->tray && waiting->world->shared) || rest_ns == 0)
-        return wf_worker_drive(worker, rest_ns);
+    if (rest_ns == 0)
+        return wf_worker_drive(worker, 0);
     struct wf_waiter waiter = {.drives = true, .thread = pthread_self()};
     pthread_mutex_lock(&waiting->lock);
     if (wait->tray)
