@@ -67,13 +67,15 @@ void wf_stage_in_end(struct wf_inbound *inbound);
 bool wf_stage_in_take(struct wf_channel *channel);
 /* The channel lets go of a slot that was not filled, if it has one. */
 void wf_stage_in_drop(struct wf_channel *channel);
-/* The slot is full: copies it to the claimed message's place and takes over the claim. 0 or -ENOMEM. */
-int wf_stage_in_start(struct wf_channel *channel);
+/* The payload has come, in a slot or as fragments: copies it to the claimed message's place, and ends the channel's
+ * claim once the copies have theirs. Without memory for a copy the message is refused. */
+void wf_stage_in_start(struct wf_channel *channel);
 /* Of a device channel: what has come of the claimed payload as fragments is copied, and more is to come. 0 or -ENOMEM.
  */
 int wf_stage_in_land(struct wf_channel *channel);
-/* Copies [start, end) from the unexpected pool to the message's place, with a claim of its own. 0 or -ENOMEM. */
-int wf_stage_in_pooled(struct wf_inbound *inbound, uint64_t start, uint64_t end);
+/* Copies [start, end) from the unexpected pool to the message's place, with a claim of its own. Without memory for it
+ * the message is refused. */
+void wf_stage_in_pooled(struct wf_inbound *inbound, uint64_t start, uint64_t end);
 
 /* --- no lock; the token of the device's worker --- */
 

@@ -181,37 +181,47 @@ int wf_stage_in_land(struct wf_channel *channel)
     return result;
 }
 
-/* The rest of a frame of a device channel. Its copies have claims of their own. */
-static int land_last(struct wf_channel *channel)
+/* Bytes of the message will never be in device memory. */
+static void refuse(struct wf_inbound *inbound, int status)
 {
-    struct wf_inbound *inbound = channel->rx.claim;
-    int result = wf_stage_in_land(channel);
-    inbound->claims -= 1;
-    return result;
+    if (inbound->kind == WF_INBOUND_READING) /* the READ may have a notification, which is refused first */
+        wf_outbound_refuse(inbound->partner, status);
+    else
+        wf_inbound_refuse(inbound, status);
 }
 
-int wf_stage_in_start(struct wf_channel *channel)
+/* 0 or -ENOMEM. */
+static int start_copy(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;
-    if (channel->payload)
-        return land_last(channel);
     uint64_t start = rx->frame.offset;
     struct wf_transit *transit = begin(rx->claim, start, start + rx->frame.length);
     if (!transit)
         return -ENOMEM;
     transit->slot = wf_rx_set_slot(rx, NULL);
+    rx->claim->claims += 1;
     wf_transit_queue(transit);
     return 0;
 }
 
-int wf_stage_in_pooled(struct wf_inbound *inbound, uint64_t start, uint64_t end)
+void wf_stage_in_start(struct wf_channel *channel)
+{
+    int result = channel->payload ? wf_stage_in_land(channel) : start_copy(channel);
+    struct wf_inbound *inbound = wf_rx_unclaim(&channel->rx);
+    inbound->claims -= 1;
+    if (result < 0)
+        refuse(inbound, result);
+}
+
+void wf_stage_in_pooled(struct wf_inbound *inbound, uint64_t start, uint64_t end)
 {
     struct wf_transit *transit = begin(inbound, start, end);
-    if (!transit)
-        return -ENOMEM;
+    if (!transit) {
+        refuse(inbound, -ENOMEM);
+        return;
+    }
     inbound->claims += 1;
     wf_transit_queue(transit);
-    return 0;
 }
 
 static void ended(struct wf_transit *transit)
@@ -226,10 +236,7 @@ static void ended(struct wf_transit *transit)
         WF_REACHED("incoming message MATCHED: the copy to a device failed");
         if (inbound->request)
             wf_request_note_mishap(inbound->request, transit);
-        if (inbound->kind == WF_INBOUND_READING) /* the READ may have a notification, which is refused first */
-            wf_outbound_refuse(inbound->partner, transit->result);
-        else
-            wf_inbound_refuse(inbound, transit->result);
+        refuse(inbound, transit->result);
     }
     if (transit->result == 0) {
         inbound->in_device += transit->end - transit->start;

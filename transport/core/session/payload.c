@@ -118,13 +118,11 @@ void wf_session_payload_finish(struct wf_channel *channel)
         if (rx->claim && rx->pooled && inbound->state == WF_INBOUND_MATCHED && !inbound->parked)
             wf_inbound_copy_out(inbound, start, end);
         bool copied = (rx->slot || (channel->payload && rx->claim)) && inbound->state == WF_INBOUND_MATCHED;
-        if (copied && wf_stage_in_start(channel) < 0)
-            wf_guard_fail(&session->guard, -ENOMEM, "no memory to copy a message from %s to a device",
-                          session->peer.name);
-        else if (rx->claim && !copied)
+        if (copied)
+            wf_stage_in_start(channel);
+        else if (wf_rx_unclaim(rx))
             inbound->claims -= 1;
-        wf_stage_in_drop(channel); /* gives back what is left: the message was refused meanwhile */
-        wf_rx_unclaim(rx);
+        wf_stage_in_drop(channel); /* gives back what is left: the message was refused */
         int result = wf_inbound_mark(inbound, start, end);
         if (result < 0 && result != -EEXIST)
             wf_guard_fail(&session->guard, result, "a message from %s arrived in too many pieces", session->peer.name);
