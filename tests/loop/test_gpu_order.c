@@ -135,12 +135,15 @@ static void receives_wait_for_their_stream(void)
     loop_pair_destroy(&astray_pair);
 }
 
-/* The sender, who has been told that all is well, says goodbye; the message is still there when it is its turn. */
+/* The sender, who has been told that all is well, says goodbye; the message is still there when it is its turn, unless
+ * its receive is cancelled, or the dead session closed, before. */
 static void a_goodbye_waits_for_the_stream(void)
 {
+    static const int statuses[] = {0, -ECANCELED, -ESHUTDOWN};
     struct weft_error err = {0};
-    for (int cancelled = 0; cancelled < 2; cancelled++) {
+    for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
         struct loop_message message = {.seed = 90};
+        loop_note("%s", statuses[i] == 0 ? "its turn" : statuses[i] == -ECANCELED ? "a cancel" : "a close");
         loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
         loop_buffer_create_on(&message.source, HOST, SMALL);
         loop_buffer_create_on(&message.sink, 1, SMALL);
@@ -153,13 +156,18 @@ static void a_goodbye_waits_for_the_stream(void)
         LOOP_CALL(weft_peer_close(astray_pair.node[0].peer, 1000, &err), &err);
         astray_pair.node[0].peer = NULL;
         LEFT = NULL;
-        loop_sleep_ms(100);
-        if (cancelled)
+        ASTRAY_UNTIL(weft_peer_status(astray_pair.node[1].peer, NULL) < 0, "the session does not end");
+        if (statuses[i] == -ECANCELED) {
             weft_cancel(message.recv);
-        else
+        } else if (statuses[i] == -ESHUTDOWN) {
+            LOOP_CALL(weft_peer_close(astray_pair.node[1].peer, 1000, &err), &err);
+            astray_pair.node[1].peer = NULL;
+            RIGHT = NULL;
+        } else {
             wf_sim_stream_release(stream);
-        loop_done(message.recv, cancelled ? -ECANCELED : 0, SMALL);
-        if (cancelled)
+        }
+        loop_done(message.recv, statuses[i], SMALL);
+        if (statuses[i] < 0)
             wf_sim_stream_release(stream);
         else
             loop_message_verify(&message);

@@ -208,7 +208,6 @@ void wf_match_receive(struct weft_request *request)
     struct weft_connection *connection = request->connection;
     WF_REACHED_IF(connection->state == WF_CONNECTION_OPEN, "connection OPEN: receive");
     struct wf_inbound *inbound = message_for(request);
-    int over = wf_match_over(connection);
     if (inbound && !wf_match_can_come(inbound))
         inbound = NULL;
     if (inbound && lies_whole(inbound, request)) {
@@ -220,6 +219,7 @@ void wf_match_receive(struct weft_request *request)
             join(inbound, request);
         return;
     }
+    int over = wf_match_over(connection);
     if (over < 0) {
         wf_request_complete(request, over, 0);
         return;
