@@ -102,7 +102,7 @@ struct wf_door {
     struct wf_listener listeners[WF_LISTENERS_MAX];
     struct sockaddr_storage listen_address;
     int port;           /* 0: not listening */
-    bool accept_paused; /* an ACCEPT has failed, or there is no room: goes on at `accept_again_ns` */
+    bool accept_paused; /* an ACCEPT or an attach failed, or there is no room: goes on at `accept_again_ns` */
     int64_t accept_again_ns;
     struct wf_log_limit stranger_log;
     struct wf_rail_watch watch;

@@ -179,12 +179,19 @@ int wf_door_attach_new(struct wf_door *door)
         struct wf_listener *listener = &door->listeners[door->listeners_attached];
         int result = door->engine->ops->attach(door->engine, listener->fd);
         if (result < 0) {
-            wf_log(&door->sessions->world->log, WF_LOG_ERROR, "cannot wait for peers: %s", wf_strerror(result));
+            wf_log_limited(&door->sessions->world->log, &door->stranger_log, wf_world_now(door->sessions->world),
+                           WF_LOG_ERROR, "cannot wait for peers: %s", wf_strerror(result));
             return result;
         }
         post_accept(door, listener);
     }
     return 0;
+}
+
+static void pause_accept(struct wf_door *door, int64_t until_ns)
+{
+    door->accept_paused = true;
+    door->accept_again_ns = until_ns;
 }
 
 void wf_door_attach_listeners(struct wf_door *door)
@@ -193,8 +200,8 @@ void wf_door_attach_listeners(struct wf_door *door)
     bool changed = door->listeners_changed;
     door->listeners_changed = false;
     pthread_mutex_unlock(&door->mail_lock);
-    if (changed)
-        (void)wf_door_attach_new(door);
+    if (changed && wf_door_attach_new(door) < 0)
+        pause_accept(door, wf_world_now(door->sessions->world) + WF_DOOR_RETRY_NS);
 }
 
 static struct wf_listener *listener_of(struct wf_door *door, const struct wf_op *op)
@@ -238,8 +245,7 @@ void wf_door_accepted(struct wf_door *door, const struct wf_op *op)
         post_accept(door, listener);
         return;
     }
-    door->accept_paused = true;
-    door->accept_again_ns = now + (good ? CROWDED_NS : WF_DOOR_RETRY_NS); /* at once it would fail again */
+    pause_accept(door, now + (good ? CROWDED_NS : WF_DOOR_RETRY_NS)); /* at once it would fail again */
     if (good)
         return;
     wf_log_limited(&door->sessions->world->log, &door->stranger_log, now, WF_LOG_WARN,
@@ -259,7 +265,10 @@ int64_t wf_door_resume_accept(struct wf_door *door, int64_t now)
     for (int i = 0; i < door->listeners_attached; i++)
         if (!door->listeners[i].op.posted)
             post_accept(door, &door->listeners[i]);
-    return WF_NEVER;
+    if (wf_door_attach_new(door) == 0)
+        return WF_NEVER;
+    pause_accept(door, now + WF_DOOR_RETRY_NS);
+    return door->accept_again_ns;
 }
 
 static void open_again(struct wf_door *door, struct wf_listener *listener, const struct wf_rail *rail)
