@@ -40,8 +40,10 @@ struct wf_device_share *wf_device_share(struct wf_shares *shares, struct wf_devi
     if (share)
         return share;
     share = malloc(sizeof *share);
-    if (!share)
+    if (!share) {
+        wf_guard_fail(shares->guard, -ENOMEM, "no memory to copy to and from GPU %d", device->index);
         return NULL;
+    }
     share->device = device;
     share->landings = 0;
     memset(share->waiting, 0, sizeof share->waiting);

@@ -87,7 +87,8 @@ void wf_shares_init(struct wf_shares *shares, struct wf_guard *guard, struct wf_
 /* Frees the shares and the memory of the transits. */
 void wf_shares_fini(struct wf_shares *shares);
 
-/* The session's share of the device, made if there is none. NULL: no memory. */
+/* The session's share of the device, made if there is none. NULL: no memory, and the session has
+ * failed: messages would wait for slots that nobody gives back. */
 struct wf_device_share *wf_device_share(struct wf_shares *shares, struct wf_device *device);
 /* A slot may have come back: messages that wait for one look again. Any thread. */
 void wf_shares_look_again(struct wf_shares *shares);
