@@ -234,8 +234,9 @@ WEFT_API const void *weft_peer_greeting(const struct weft_peer *peer, uint32_t *
 
 /*
  * 0 while the session works; else the negative errno that ended the session, and `err` has its text: the peer, rails,
- * bytes moved, time since the peer was heard. Every request of the session has ended in the same errno, or is about to;
- * receives that are posted from then on still take messages that have come whole.
+ * bytes moved, time since the peer was heard. Every request of the session has ended in the same errno, or is about to.
+ * But a message that has come whole can still be received: by a receive that is posted later, and, after the peer's
+ * close, by one that waits for its stream.
  *
  * The loss of channels or rails does not end a session: other channels send the data that was under way, and the lost
  * channels are dialled again in the background (weft_peer_rails() counts them). The loss of the peer ends it.

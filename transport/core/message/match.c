@@ -108,15 +108,15 @@ void wf_match_remove(struct wf_inbound *inbound)
 /* The message is matched and its receive's memory may be written: asks for the rest, lands the bytes that are here. */
 static void go_on(struct wf_inbound *inbound)
 {
+    /* A session that fails meanwhile waits for the copy below, as for a half, before it completes the request. */
+    struct wf_desk *desk = inbound->connection->desk;
+    wf_guard_hold(desk->guard);
     if (inbound->total > inbound->burst && inbound->device)
         wf_stage_in_begin(inbound);
     if (inbound->total > inbound->burst && !wf_direct_ask(inbound)) {
         inbound->grant_due = true;
         wf_inbound_todo(inbound);
     }
-    /* A session that fails meanwhile waits for this copy, as for a half, before it completes the request. */
-    struct wf_desk *desk = inbound->connection->desk;
-    wf_guard_hold(desk->guard);
     wf_inbound_land(inbound);
     wf_inbound_check(inbound);
     wf_guard_let_go(desk->guard);

@@ -68,7 +68,8 @@ bool wf_stage_in_take(struct wf_channel *channel);
 /* The channel lets go of a slot that was not filled, if it has one. */
 void wf_stage_in_drop(struct wf_channel *channel);
 /* The payload has come, in a slot or as fragments: copies it to the claimed message's place, and ends the channel's
- * claim once the copies have theirs. Without memory for a copy the message is refused. */
+ * claim once the copies have theirs. Without memory for a copy the message is refused, and a session with a device
+ * channel fails. */
 void wf_stage_in_start(struct wf_channel *channel);
 /* Of a device channel: what has come of the claimed payload as fragments is copied, and more is to come. 0 or -ENOMEM.
  */

@@ -208,9 +208,13 @@ void wf_stage_in_start(struct wf_channel *channel)
 {
     int result = channel->payload ? wf_stage_in_land(channel) : start_copy(channel);
     struct wf_inbound *inbound = wf_rx_unclaim(&channel->rx);
-    inbound->claims -= 1;
-    if (result < 0)
+    if (result < 0) {
         refuse(inbound, result);
+        if (channel->payload) /* fragments of this message may be left there */
+            wf_guard_fail(inbound->connection->desk->guard, result, "no memory to copy what came to GPU %d",
+                          inbound->device->index);
+    }
+    inbound->claims -= 1; /* after the refusal, which else might end the message */
 }
 
 void wf_stage_in_pooled(struct wf_inbound *inbound, uint64_t start, uint64_t end)
