@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SETTINGS "timeout=2 chunk=64K log=error"
+#define SETTINGS "timeout=5 chunk=64K log=error"
 #define SMALL 100
 #define BRIEF 30000
 #define LARGE (1024 * 1024 + 5)
@@ -93,6 +93,7 @@ static struct node {
 
 static struct weft_config *config;
 static bool on_gpus;
+static int troubles; /* calls and requests of this run that did not end well */
 static unsigned char host[2][LARGE], pattern[LARGE], seen[LARGE];
 
 /* A call that may fail, but says why. */
@@ -100,6 +101,7 @@ static bool went_well(const char *call, int result, const char *text)
 {
     LOOP_CHECK(result >= 0 || (text && text[0]), "%s: %d without a reason", call, result);
     LOOP_CHECK(result != -ETIMEDOUT, "%s: %s", call, text);
+    troubles += result < 0;
     return result >= 0;
 }
 
@@ -116,6 +118,7 @@ static bool ended_well(struct weft_request *request, struct weft_completion *com
         return false;
     LOOP_CHECK(weft_wait(request, LOOP_WAIT_MS, completion) == 0, "a request hangs");
     LOOP_CHECK(completion->status == 0 || completion->text[0], "%d without a reason", completion->status);
+    troubles += completion->status < 0;
     return completion->status == 0;
 }
 
@@ -231,7 +234,7 @@ static void await_arrival(struct node *node, uint64_t tag)
 
 static void message(int from, size_t size, bool late)
 {
-    static uint64_t tag;
+    static uint64_t tag = MANY; /* others are below */
     struct node *source = &nodes[from], *sink = &nodes[1 - from];
     struct weft_request *send = NULL, *receive = NULL;
     struct weft_completion ends[2];
@@ -283,30 +286,34 @@ static void messages(void)
     }
 }
 
-/* More at once than there are objects at first. They end in a queue. */
+/* Many at once. The receives end in a queue. */
 static void many_in_a_queue(void)
 {
     struct weft_error err = {0};
     struct weft_queue *queue = NULL;
-    struct weft_completion ends[2 * MANY];
+    struct weft_request *receives[MANY] = {0}, *send;
+    struct weft_completion ends[MANY];
     int posted = 0;
+    loop_fill(host[0], BRIEF, 93);
+    memset(host[1], LOOP_POISON, MANY * BRIEF);
     if (!CALLED(weft_queue_create(nodes[1].context, &queue, &err)))
         return;
     struct weft_options options = {.queue = queue};
+    for (int i = 0; i < MANY; i++)
+        posted +=
+            POSTED(weft_recv(nodes[1].connection, host[1] + i * BRIEF, BRIEF, (uint64_t)i, &options, &receives[i]));
     for (int i = 0; i < MANY; i++) {
-        struct weft_request *send = NULL, *receive = NULL;
-        if (!POSTED(weft_recv(nodes[1].connection, host[1], BRIEF, (uint64_t)i, &options, &receive)))
-            continue;
-        posted += 1;
-        if (!POSTED(weft_send(nodes[0].connection, host[0], i % 2 ? SMALL : BRIEF, (uint64_t)i, NULL, &send)))
-            weft_cancel(receive);
-        else if (!ended_well(send, NULL))
-            weft_cancel(receive);
+        bool sent = receives[i] &&
+                    POSTED(weft_send(nodes[0].connection, host[0], i % 2 ? SMALL : BRIEF, (uint64_t)i, NULL, &send));
+        if (receives[i] && (!sent || !ended_well(send, NULL)))
+            weft_cancel(receives[i]);
     }
     while (posted > 0) {
-        int count = weft_queue_wait(queue, LOOP_WAIT_MS, ends, 2 * MANY);
+        int count = weft_queue_wait(queue, LOOP_WAIT_MS, ends, MANY);
         LOOP_CHECK(count > 0, "%d receives of a queue hang", posted);
         posted -= count;
+        for (int i = 0; i < count; i++)
+            LOOP_CHECK(memcmp(host[1] + ends[i].tag * BRIEF, host[0], ends[i].bytes) == 0, "a message is wrong");
     }
     LOOP_CHECK(weft_queue_destroy(queue) == 0, "the queue is busy");
 }
@@ -331,26 +338,54 @@ static void one_sided(void)
         check(&nodes[0], pattern, LARGE);
 }
 
-static void scattered(void)
+/* Every piece is where it belongs; the far ones are at their remote offsets. */
+static void check_pieces(struct node *node, const struct weft_piece *pieces, bool far)
 {
-    struct weft_request *list = NULL, *send = NULL, *receive = NULL;
-    struct weft_completion ends[2];
-    struct weft_piece pieces[PIECES];
-    struct iovec from[PIECES], to[PIECES];
-    for (size_t i = 0; i < PIECES; i++) {
-        pieces[i] = (struct weft_piece){.local = i * 9000, .remote = i * 8000, .length = i * 199};
-        from[i] = (struct iovec){.iov_base = nodes[0].memory + i * 9000, .iov_len = i * 199};
-        to[i] = (struct iovec){.iov_base = nodes[1].memory + i * 9000, .iov_len = i * 199};
-    }
-    uint64_t key = weft_registration_key(nodes[1].registration);
-    if (POSTED(weft_write_list(nodes[0].connection, nodes[0].memory, pieces, PIECES, key, NULL, &list)))
-        ended_well(list, NULL);
-    if (POSTED(weft_read_list(nodes[0].connection, nodes[0].memory, pieces, PIECES, key, NULL, &list)))
-        ended_well(list, NULL);
-    if (on_gpus) /* a vector is in host memory */
+    struct weft_error err = {0};
+    const unsigned char *there = on_gpus ? seen : node->memory;
+    if (on_gpus && !CALLED(weft_gpu_copy(node->context, seen, node->memory, LARGE, &err)))
         return;
-    if (POSTED(weft_recvv(nodes[1].connection, to, PIECES, 1, NULL, &receive)))
-        POSTED(weft_sendv(nodes[0].connection, from, PIECES, 1, NULL, &send));
+    for (size_t i = 0; i < PIECES; i++)
+        LOOP_CHECK(memcmp(there + (far ? pieces[i].remote : pieces[i].local), pattern + pieces[i].local,
+                          pieces[i].length) == 0,
+                   "piece %zu is wrong", i);
+}
+
+static void lists(void)
+{
+    struct weft_request *list = NULL;
+    struct weft_piece pieces[PIECES];
+    for (size_t i = 0; i < PIECES; i++)
+        pieces[i] = (struct weft_piece){.local = i * 9000, .remote = i * 8000, .length = i * 199};
+    uint64_t key = weft_registration_key(nodes[1].registration);
+    loop_fill(pattern, LARGE, 92);
+    memset(seen, LOOP_POISON, LARGE);
+    if (!put(&nodes[0], pattern, LARGE) || !put(&nodes[1], seen, LARGE))
+        return;
+    if (!POSTED(weft_write_list(nodes[0].connection, nodes[0].memory, pieces, PIECES, key, NULL, &list)) ||
+        !ended_well(list, NULL))
+        return;
+    check_pieces(&nodes[1], pieces, true);
+    memset(seen, LOOP_POISON, LARGE);
+    if (put(&nodes[0], seen, LARGE) &&
+        POSTED(weft_read_list(nodes[0].connection, nodes[0].memory, pieces, PIECES, key, NULL, &list)) &&
+        ended_well(list, NULL))
+        check_pieces(&nodes[0], pieces, false);
+}
+
+static void vectors(void)
+{
+    struct weft_request *send = NULL, *receive = NULL;
+    struct weft_completion ends[2];
+    struct iovec from[PIECES], to[PIECES];
+    loop_fill(host[0], LARGE, 94);
+    memset(host[1], LOOP_POISON, LARGE);
+    for (size_t i = 0; i < PIECES; i++) {
+        from[i] = (struct iovec){.iov_base = host[0] + i * 9000, .iov_len = i * 199};
+        to[i] = (struct iovec){.iov_base = host[1] + i * 8000, .iov_len = i * 199};
+    }
+    if (POSTED(weft_recvv(nodes[1].connection, to, PIECES, MANY, NULL, &receive)))
+        POSTED(weft_sendv(nodes[0].connection, from, PIECES, MANY, NULL, &send));
     if (both_end_well(send, receive, ends))
         for (size_t i = 0; i < PIECES; i++)
             LOOP_CHECK(memcmp(to[i].iov_base, from[i].iov_base, to[i].iov_len) == 0, "piece %zu is wrong", i);
@@ -363,7 +398,8 @@ static void live(void)
     messages();
     many_in_a_queue();
     one_sided();
-    scattered();
+    lists();
+    vectors();
 }
 
 /* --- the cases --- */
@@ -377,11 +413,13 @@ static void fail_in_turn(unsigned long together)
     config = loop_config(SETTINGS, 2);
     for (; failed > 0; first += step) {
         loop_note("allocation %lu and %lu more", first, together - 1);
+        troubles = 0;
         allocations_fail(first, together);
         live();
         failed = atomic_load(&allocations.failed);
         allocations_succeed();
         leave();
+        LOOP_CHECK(failed > 0 || troubles == 0, "%d troubles though nothing failed", troubles);
     }
     weft_config_destroy(config);
     LOOP_CHECK(first > FEWEST, "a run has only %lu allocations", first - 1);
