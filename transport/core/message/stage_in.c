@@ -194,12 +194,13 @@ static void refuse(struct wf_inbound *inbound, int status)
 static int start_copy(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;
+    struct wf_inbound *inbound = rx->claim;
     uint64_t start = rx->frame.offset;
-    struct wf_transit *transit = begin(rx->claim, start, start + rx->frame.length);
+    struct wf_transit *transit = begin(inbound, start, start + rx->frame.length);
     if (!transit)
         return -ENOMEM;
     transit->slot = wf_rx_set_slot(rx, NULL);
-    rx->claim->claims += 1;
+    inbound->claims += 1;
     wf_transit_queue(transit);
     return 0;
 }
