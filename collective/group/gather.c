@@ -71,8 +71,9 @@ void wf_coll_look(struct wf_coll_hub *hub, int64_t now_ns)
 void wf_coll_join_failed(struct wf_coll_hub *hub, struct wf_coll_session *session)
 {
     struct wf_coll_member *first = &hub->members[0];
-    if (session->state == WF_COLL_KNOCKING || !first->answered) { /* an answer tells more than that nobody listens */
-        first->answered = session->state == WF_COLL_KNOCKING;
+    bool answered = session->state == WF_COLL_KNOCKING && session->text[0];
+    if (answered || !first->answered) { /* an answer tells more than that none came, or that nobody listens */
+        first->answered = answered;
         first->failure = session->failure ? session->failure : -ETIMEDOUT;
         snprintf(first->text, sizeof first->text, "%s", session->text[0] ? session->text : "no answer");
     }
