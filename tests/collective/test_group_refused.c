@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SHORT_MS = 1500 * LOOP_SLOWER };
+enum { SHORT_MS = 2500 * LOOP_SLOWER };
 
 static int pass(struct group_process *process, struct weft_group *group, struct weft_error *err)
 {
