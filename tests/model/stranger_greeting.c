@@ -381,9 +381,42 @@ static void what_may_be_set(void **state)
     close_scene(&scene);
 }
 
+static const struct wf_engine_ops *true_ops;
+static int without_memory; /* so many attaches fail */
+
+static int attach_at_last(struct wf_engine *engine, int fd)
+{
+    if (without_memory == 0)
+        return true_ops->attach(engine, fd);
+    without_memory -= 1;
+    return -ENOMEM;
+}
+
+/* weft_listen() has returned 0, and the door's engine finds no memory for the listener: it asks again. */
+static void a_listener_that_finds_no_memory(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct wf_hello hello;
+    struct wf_engine_ops ops;
+    open_scene(&scene, NULL);
+    struct wf_engine *engine = scene.host->door->engine;
+    true_ops = engine->ops;
+    ops = *true_ops;
+    ops.attach = attach_at_last;
+    without_memory = 3;
+    engine->ops = &ops;
+    pass(&scene, WF_NS_PER_S);
+    assert_int_equal(without_memory, 0);
+    engine->ops = true_ops;
+    introduce(&scene, &hello);
+    close_scene(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_listener_that_finds_no_memory),
         cmocka_unit_test(both_have_the_others),
         cmocka_unit_test(an_older_dialer),
         cmocka_unit_test(a_conversation_that_breaks_off),
