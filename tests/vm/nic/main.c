@@ -211,7 +211,10 @@ static int __init pairnic_init(void)
 
 /*
  * Either card of a pair hands packets to the other one, but only while that
- * runs: it is after both are gone that their memory may go.
+ * runs: it is after both are gone that their memory may go. The kernel unmaps
+ * a binding's dma-buf from the DMA device once the last buffer has come back,
+ * which may be after this, and holds no reference to the device for that: the
+ * one taken here is never put, and the device's memory stays.
  */
 static void __exit pairnic_exit(void)
 {
@@ -220,6 +223,7 @@ static void __exit pairnic_exit(void)
 	for (i = 0; i < 2 * pairs; i++)
 		unregister_netdev(nics[i]->dev);
 	destroy_nics();
+	get_device(&device->dev);
 	platform_device_unregister(device);
 }
 
