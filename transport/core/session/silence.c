@@ -122,13 +122,14 @@ void wf_session_ask_all(struct wf_session *session)
 }
 
 /*
- * An express channel may be dead at the peer only, with the news of it lost, while its rail carries bulk. It is asked
- * after a third of `timeout` without bytes, and lost after another third without an answer. True: ask it.
+ * An express channel may be dead at the peer only, with the news of it lost, while its rail carries bulk or the frames
+ * of other classes. It is asked after a third of `timeout` without bytes, and lost after another third without an
+ * answer, if the peer was heard in the last two looks: elsewhere, for this channel was quiet in both. True: ask it.
  */
 static bool judge_quiet(struct wf_session *session, struct wf_channel *channel)
 {
     const struct wf_tuning *tuning = &session->guard.world->tuning;
-    uint32_t third = (uint32_t)(tuning->timeout_ns / 3 / (tuning->rail_timeout_ns / LOOKS)) + 1;
+    uint32_t third = (uint32_t)(tuning->timeout_ns / 3 / (tuning->rail_timeout_ns / LOOKS)) + 2;
     if (channel->kind != WF_CHANNEL_EXPRESS || wf_route_of(channel)->pulse.quiet < third)
         return false;
     if (wf_route_of(channel)->pulse.quiet >= 2 * third)
@@ -144,15 +145,14 @@ static bool judge_quiet(struct wf_session *session, struct wf_channel *channel)
 static bool judge(struct wf_session *session, uint64_t heard)
 {
     bool suspects = false;
+    heard |= session->life.heard_before;
     WF_LINES_EACH (channel, &session->lines) {
         if (!channel->up)
             continue;
         suspects |= wf_route_of(channel)->pulse.still >= LOOKS / 4;
-        bool others = ((heard | session->life.heard_before) & ~(UINT64_C(1) << channel->rail)) != 0;
-        if (!others)
-            continue;
-        suspects |= judge_quiet(session, channel);
-        if (wf_route_of(channel)->pulse.silent < LOOKS || !channel->up)
+        suspects |= heard && judge_quiet(session, channel);
+        bool others = (heard & ~(UINT64_C(1) << channel->rail)) != 0;
+        if (!others || wf_route_of(channel)->pulse.silent < LOOKS || !channel->up)
             continue;
         WF_REACHED("channel UP: silent");
         if (speaks_for_rail(channel))
@@ -165,7 +165,8 @@ static bool judge(struct wf_session *session, uint64_t heard)
 
 int64_t wf_session_survey(struct wf_session *session, int64_t now_ns)
 {
-    if (session->guard.state != WF_SESSION_UP || session->lines.rail_count < 2)
+    bool alone = session->lines.rail_count < 2 && session->lines.classes == 1; /* one rail, one express channel */
+    if (session->guard.state != WF_SESSION_UP || alone)
         return WF_NEVER;
     int64_t step = session->guard.world->tuning.rail_timeout_ns / LOOKS;
     if (now_ns < session->life.survey_ns)
