@@ -43,7 +43,6 @@
 #define LOOP_SLOWER (LOOP_SANITIZED ? 5 : 1) /* how much longer anything may take in this build */
 #define LOOP_COUNT(n, sanitized) (LOOP_SLOW_SANITIZER ? (sanitized) : (n))
 #define LOOP_WAIT_MS (60000 * LOOP_SLOWER) /* limit of a wait that is expected to end */
-#define LOOP_SOON_MS (LOOP_WAIT_MS / 4)    /* what takes longer, on a busy machine too, has waited for such a limit */
 #define LOOP_POISON 0xDB                   /* what stands in a landing before anything arrives */
 #define LOOP_RAILS_MAX 8
 
@@ -230,8 +229,8 @@ void loop_child_start(struct loop_child *child, int (*body)(int in, int out, voi
 /* In the child, before its body: from here on a failure ends the process. */
 void loop_child_enter(void);
 void loop_child_kill(struct loop_child *child);
-/* Stops it as SIGSTOP does, and returns when the last of its threads has: one that runs on another processor goes on
- * for a while after kill(). */
+/* Stops it as SIGSTOP does, and returns when the last of its threads has: one that runs on another processor goes on for
+ * a while after kill(). */
 void loop_child_stop(const struct loop_child *child);
 /* Waits for its end (bounded) and checks that it went well. */
 void loop_child_join(struct loop_child *child);

@@ -148,7 +148,7 @@ static void dial_all(struct weft_context *context, const char *address, bool can
     struct weft_queue *queue = NULL;
     struct weft_error err = {0};
     static struct weft_request *requests[DIALS];
-    int64_t most_ns = 0, all_ns = 0, start_ms = loop_now_ms();
+    int64_t most_ns = 0, start_ms = loop_now_ms();
 
     LOOP_CALL(weft_queue_create(context, &queue, &err), &err);
     for (int i = 0; i < DIALS; i++) {
@@ -157,10 +157,8 @@ static void dial_all(struct weft_context *context, const char *address, bool can
         LOOP_CALL(weft_connect_start(context, address, &options, &requests[i], &err), &err);
         int64_t took_ns = own_cpu_ns() - before_ns;
         most_ns = took_ns > most_ns ? took_ns : most_ns;
-        all_ns += took_ns;
     }
-    LOOP_CHECK(LOOP_SANITIZED || all_ns / DIALS < 1000000, "a call took %lld ns of the processor",
-               (long long)all_ns / DIALS);
+    LOOP_CHECK(LOOP_SANITIZED || most_ns < 1000000, "a call took %lld ns of the processor", (long long)most_ns);
     print_message("the dearest call of %d took %lld us of the processor\n", DIALS, (long long)most_ns / 1000);
     for (int i = 0; cancelled && i < DIALS; i++)
         weft_cancel(requests[i]);

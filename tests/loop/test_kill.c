@@ -104,13 +104,13 @@ static void check_survivor_closes(struct loop_node *node, int rc)
     struct weft_error err = {0};
     int64_t start = loop_now_ms();
 
-    weft_connection_close(node->connection, LOOP_WAIT_MS, &err);
-    int closed = weft_peer_close(node->peer, LOOP_WAIT_MS, &err);
+    weft_connection_close(node->connection, 3000, &err);
+    int closed = weft_peer_close(node->peer, 3000, &err);
     LOOP_CHECK(closed == rc && err.code == rc && err.text[0], "its close: %d '%s', and its status was %d", closed,
                err.text, rc);
     node->connection = NULL;
     node->peer = NULL;
-    LOOP_CHECK(loop_now_ms() - start < LOOP_SOON_MS, "closing what is dead took %lld ms",
+    LOOP_CHECK(loop_now_ms() - start < 1500 * LOOP_SLOWER, "closing what is dead took %lld ms",
                (long long)(loop_now_ms() - start));
 }
 
@@ -153,7 +153,7 @@ static void killed_client_is_followed_by_another(void)
     wait_for_bytes(node.peer, BIG / 20);
     int fds = loop_fds();
     loop_child_kill(&child);
-    survivor_end(&survivor, node.peer, TIMEOUT_S * 1000 + LOOP_SOON_MS);
+    survivor_end(&survivor, node.peer, (TIMEOUT_S + 3) * 1000 * LOOP_SLOWER);
     check_survivor_status(&node);
     loop_note("the next client");
     loop_tell(second.out, 1);
@@ -192,7 +192,7 @@ static void lose_server(bool stop)
         loop_child_stop(&child);
     else
         loop_child_kill(&child);
-    survivor_end(&survivor, node.peer, TIMEOUT_S * 1000 + LOOP_SOON_MS);
+    survivor_end(&survivor, node.peer, (TIMEOUT_S + 3) * 1000 * LOOP_SLOWER);
     check_survivor_status(&node);
     loop_node_stop(&node);
     if (stop)
@@ -315,7 +315,7 @@ static void stopped_while_idle(void)
     int64_t start = loop_now_ms();
     struct weft_completion completion = loop_end(recv);
     LOOP_CHECK(completion.status < 0, "status %d", completion.status);
-    LOOP_CHECK(loop_now_ms() - start < TIMEOUT_S * 1000 + LOOP_SOON_MS, "took %lld ms",
+    LOOP_CHECK(loop_now_ms() - start < (TIMEOUT_S + 3) * 1000 * LOOP_SLOWER, "took %lld ms",
                (long long)(loop_now_ms() - start));
     loop_buffer_unmap(&sink);
     loop_node_stop(&node);
