@@ -105,6 +105,25 @@ static void check_blame(const struct model_world *world, int node)
     }
 }
 
+static bool is_any_damaged(const struct model_world *world)
+{
+    for (int i = 0; i < MODEL_RAILS; i++)
+        for (int k = 0; k < MODEL_RAILS; k++)
+            if (world->faults.damaged[i][k])
+                return true;
+    return world->faults.injected[MODEL_LIE] > 0;
+}
+
+/* Where cards do what they are to do, no inlet was left. */
+static void check_inlets(const struct model_world *world, int node)
+{
+    const struct weft_context *context = world->nodes[node].context;
+    if (!world->cards || model_may_leave_cards(world) || is_any_damaged(world))
+        return;
+    for (int device = 0; device < 2; device++)
+        MODEL_CHECK(wf_cards_counts(&context->cards, device).left == 0, device);
+}
+
 /* A device channel whose card has no inlet is dialled once; one whose card may have no more rules, in vain. */
 static bool is_given_up(const struct model_world *world, const struct wf_channel *channel)
 {
@@ -293,6 +312,8 @@ static void end_in_order(struct model_world *world)
     check_nothing_left(world->nodes[1].session);
     check_credit(world->nodes[0].session, world->nodes[1].session);
     check_credit(world->nodes[1].session, world->nodes[0].session);
+    check_inlets(world, 0);
+    check_inlets(world, 1);
     check_blame(world, 0);
     check_blame(world, 1);
 }

@@ -172,7 +172,9 @@ struct wf_card_counts wf_cards_counts(const struct wf_cards *cards, int device)
         const struct wf_inlet *inlet = opened(cards, rail, device);
         if (!inlet)
             continue;
-        counts.inlets += !atomic_load(&inlet->left);
+        bool left = atomic_load(&inlet->left);
+        counts.inlets += !left;
+        counts.left += left;
         counts.device_bytes += atomic_load(&inlet->device_bytes);
         counts.host_bytes += atomic_load(&inlet->host_bytes);
         counts.held += atomic_load(&inlet->held);

@@ -124,7 +124,7 @@ void wf_cards_copied(struct wf_cards *cards, int device, uint64_t calls);
 
 /* What went to and from the memory of a GPU, all rails. */
 struct wf_card_counts {
-    int inlets; /* that are offered */
+    int inlets, left; /* that are offered; that were left */
     uint64_t device_bytes, host_bytes, held, sent_bytes, sends_copied;
 };
 struct wf_card_counts wf_cards_counts(const struct wf_cards *cards, int device);

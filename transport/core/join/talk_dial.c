@@ -67,7 +67,6 @@ void wf_talk_say_hello(struct wf_talk *talk)
 static int fill_join(struct wf_talk *talk, const struct wf_channel *likeness)
 {
     struct wf_join *join = &talk->join;
-    join->session = talk->session->id;
     wf_channel_credit(likeness, &join->granted_frames, &join->granted_bytes);
     return wf_world_random(talk->door->sessions->world, join->nonce, sizeof join->nonce);
 }
@@ -238,6 +237,7 @@ static struct wf_talk *call_channel(struct wf_door *door, enum wf_talk_role role
     wf_session_unlock(session);
     talk->session = session;
     talk->join = *join;
+    talk->join.session = session->id;
     talk->mute = port > 0;
     return talk;
 }
