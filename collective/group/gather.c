@@ -67,26 +67,30 @@ void wf_coll_look(struct wf_coll_hub *hub, int64_t now_ns)
         join(hub, addresses + 1, token);
 }
 
+static void fail_refused(struct wf_coll_hub *hub, int failure)
+{
+    wf_coll_fail_all(hub, failure, "rank 0 did not take rank %u within %d ms: %s", hub->rank, waited_ms(hub),
+                     hub->members[0].text);
+}
+
 /* A file may be of an earlier run, whose address is somebody else's by now: it is looked at again. */
 void wf_coll_join_failed(struct wf_coll_hub *hub, struct wf_coll_session *session)
 {
     struct wf_coll_member *first = &hub->members[0];
     bool answered = session->state == WF_COLL_KNOCKING && session->text[0];
-    if (answered || !first->answered) { /* an answer tells more than that none came, or that nobody listens */
-        first->answered = answered;
-        first->failure = session->failure ? session->failure : -ETIMEDOUT;
-        snprintf(first->text, sizeof first->text, "%s", session->text[0] ? session->text : "no answer");
-    }
+    if (answered || !first->refusal) /* an answer tells more than that none came, or that nobody listens */
+        wf_coll_note_failure(first, session);
+    if (answered)
+        first->refusal = first->failure;
+    int failure = first->refusal ? first->refusal : first->failure;
     bool again = session->failure != -EINVAL && session->failure != -EEXIST && session->failure != -EPROTO;
     if (hub->meet.way == WF_MEET_FILE && again && wf_coll_now_ns() < hub->deadline_ns) {
         hub->phase = WF_COLL_LOOKING;
         hub->look_ns = wf_coll_now_ns() + AGAIN_NS;
-    } else if (first->failure == -ETIMEDOUT || first->failure == -ECONNREFUSED ||
-               wf_coll_now_ns() >= hub->deadline_ns) {
-        wf_coll_fail_all(hub, first->failure, "rank 0 did not take rank %u within %d ms: %s", hub->rank, waited_ms(hub),
-                         first->text);
+    } else if (failure == -ETIMEDOUT || failure == -ECONNREFUSED || wf_coll_now_ns() >= hub->deadline_ns) {
+        fail_refused(hub, failure);
     } else {
-        wf_coll_fail_all(hub, first->failure, "%s", first->text);
+        wf_coll_fail_all(hub, failure, "%s", first->text);
     }
 }
 
@@ -256,18 +260,21 @@ static bool misses_near(struct wf_coll_hub *hub)
 static void too_late(struct wf_coll_hub *hub)
 {
     const struct wf_coll_member *first = &hub->members[0];
+    int failure = first->refusal ? first->refusal : first->failure;
     switch (hub->phase) {
     case WF_COLL_LOOKING:
-        wf_coll_fail_all(hub, first->failure ? first->failure : -ETIMEDOUT,
-                         "rank 0 did not come within %d ms: %s%.120s%s%.150s", waited_ms(hub),
-                         hub->meet.way == WF_MEET_FILE ? "file:" : "no address by ",
+        wf_coll_fail_all(hub, failure ? failure : -ETIMEDOUT, "rank 0 did not come within %d ms: %s%.120s%s%.150s",
+                         waited_ms(hub), hub->meet.way == WF_MEET_FILE ? "file:" : "no address by ",
                          hub->meet.way == WF_MEET_FILE ? hub->meet.place : hub->meet.said,
                          first->text[0] ? ": " : " was not written", first->text);
         break;
     case WF_COLL_JOINING:
-        wf_coll_fail_all(hub, first->dial && first->dial->failure ? first->dial->failure : -ETIMEDOUT,
-                         "rank 0 did not come within %d ms: %.100s: %s", waited_ms(hub), first->addresses,
-                         first->dial && first->dial->text[0] ? first->dial->text : "no answer");
+        if (first->refusal) /* of an earlier question */
+            fail_refused(hub, first->refusal);
+        else
+            wf_coll_fail_all(hub, first->dial && first->dial->failure ? first->dial->failure : -ETIMEDOUT,
+                             "rank 0 did not come within %d ms: %.100s: %s", waited_ms(hub), first->addresses,
+                             first->dial && first->dial->text[0] ? first->dial->text : "no answer");
         break;
     case WF_COLL_LISTED:
         wf_coll_fail_all(hub, -ETIMEDOUT, "rank 0 did not say within %d ms who else has come", waited_ms(hub));

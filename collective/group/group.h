@@ -83,7 +83,7 @@ struct wf_coll_member {
     bool left, lost;      /* all groups */
     int failure;          /* of the last dial, or how it was lost; 0: none */
     int64_t unreached_ns; /* when it was last given up as unreached, and it has not answered since; 0: it was not */
-    bool answered;        /* that is what the other side has answered */
+    int refusal;          /* that `text` says, which the other side has answered; 0: none, or not that side's words */
     char text[WEFT_TEXT_BYTES];
 };
 
@@ -267,6 +267,8 @@ int wf_coll_dial(struct wf_coll_hub *hub, uint32_t rank, int64_t deadline_ns, ui
 /* Both have dialled, and the other one's stays: this one is closed, and tried again where that does not arrive. */
 void wf_coll_dial_later(struct wf_coll_hub *hub, struct wf_coll_session *session);
 void wf_coll_dials_cancel(struct wf_coll_hub *hub);
+/* How the dial ended, for the member. */
+void wf_coll_note_failure(struct wf_coll_member *member, const struct wf_coll_session *session);
 void wf_coll_came(struct wf_coll_hub *hub, struct weft_peer *peer);
 void wf_coll_connected(struct wf_coll_hub *hub, struct weft_peer *peer, struct weft_endpoint *endpoint,
                        struct weft_connection *connection);

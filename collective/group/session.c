@@ -118,17 +118,24 @@ static bool passing(int status)
     return status != -EACCES && status != -EINVAL && status != -ENOMEM;
 }
 
+void wf_coll_note_failure(struct wf_coll_member *member, const struct wf_coll_session *session)
+{
+    member->failure = session->failure ? session->failure : -ETIMEDOUT;
+    snprintf(member->text, sizeof member->text, "%s", session->text[0] ? session->text : "no answer");
+}
+
 /* The session comes to nothing. */
 static void give_up(struct wf_coll_hub *hub, struct wf_coll_session *session)
 {
     struct wf_coll_member *member = &hub->members[session->rank];
-    member->failure = session->failure ? session->failure : -ETIMEDOUT;
-    snprintf(member->text, sizeof member->text, "%s", session->text[0] ? session->text : "no answer");
-    if (hub->phase == WF_COLL_JOINING && session->rank == 0)
+    if (hub->phase == WF_COLL_JOINING && session->rank == 0) {
         wf_coll_join_failed(hub, session);
-    else if (hub->phase == WF_COLL_TREE && wf_coll_is_near(hub, (uint32_t)session->rank))
-        wf_coll_fail_all(hub, member->failure, "%s cannot be reached: %s",
-                         wf_coll_name_of(hub, (uint32_t)session->rank), member->text);
+    } else {
+        wf_coll_note_failure(member, session);
+        if (hub->phase == WF_COLL_TREE && wf_coll_is_near(hub, (uint32_t)session->rank))
+            wf_coll_fail_all(hub, member->failure, "%s cannot be reached: %s",
+                             wf_coll_name_of(hub, (uint32_t)session->rank), member->text);
+    }
     wf_coll_session_close(hub, session);
 }
 
