@@ -21,7 +21,6 @@
 #define MODEL_CONNECTIONS 3
 #define MODEL_MESSAGES 24 /* most sends, and most receives, of one direction */
 #define MODEL_TAG_LAST 99
-#define MODEL_CONNECT_S 5 /* connect_timeout */
 #define MODEL_ANY_RECEIVES 16
 
 /* Everything that happened under one seed stops here with a line that repeats it. */
@@ -168,7 +167,7 @@ struct model_world {
     bool quiet;  /* nothing is logged of what goes wrong on purpose */
     bool mortal; /* a node may be killed now: nobody waits for a request of its own */
     int lives;   /* contexts so far */
-    int64_t timeout_ns, rail_timeout_ns;
+    int64_t timeout_ns, rail_timeout_ns, connect_timeout_ns;
     struct model_faults faults;
     struct wf_sim *sim;
     struct wf_sim_memory *devices; /* NULL: a schedule without */

@@ -349,6 +349,7 @@ static void live_again(struct model_world *world)
     again.quiet = world->quiet;
     again.timeout_ns = world->timeout_ns;
     again.rail_timeout_ns = world->rail_timeout_ns;
+    again.connect_timeout_ns = world->connect_timeout_ns;
     again.largest = world->largest;
     again.connection_count = 1;
     again.pressure = 50;

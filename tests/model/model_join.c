@@ -74,7 +74,7 @@ static bool accept_session(struct model_world *world)
 static bool dial_session(struct model_world *world, bool excused)
 {
     struct model_patience patience = {0};
-    struct weft_options options = {.timeout_ms = MODEL_CONNECT_S * 1000};
+    struct weft_options options = {.timeout_ms = (int)(world->connect_timeout_ns / WF_NS_PER_MS)};
     struct weft_request *request;
     struct weft_completion completion;
     struct weft_error err = {0};

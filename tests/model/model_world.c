@@ -60,7 +60,7 @@ static void draw_settings(struct model_world *world, struct wf_config *config, i
     set_number(config, WF_SET_HEADER_PAD, MODEL_ONE_OF(world, 64, 512, 4096));
     set_number(config, WF_SET_CALL, MODEL_ONE_OF(world, 4096, 65536));
     set_number(config, WF_SET_TIMEOUT, (uint64_t)(world->timeout_ns / WF_NS_PER_S));
-    set_number(config, WF_SET_CONNECT_TIMEOUT, MODEL_CONNECT_S);
+    set_number(config, WF_SET_CONNECT_TIMEOUT, (uint64_t)(world->connect_timeout_ns / WF_NS_PER_S));
     set_number(config, WF_SET_RAIL_TIMEOUT_MS, (uint64_t)(world->rail_timeout_ns / WF_NS_PER_MS));
     set_text(config, WF_SET_CRC, model_pick(world, 3) ? "on" : "off");
     set_number(config, WF_SET_CRC_LIMIT, MODEL_ONE_OF(world, 0, 1, 3, 16));
@@ -251,7 +251,7 @@ void model_bear(struct model_world *world, struct model_patience *patience)
         uint64_t turns = world->faulty ? FAULTY_PATIENCE : PATIENCE;
         bool in_vain = world->card_rules > 0; /* channels are dialled for ever */
         patience->turns = world->turns + (in_vain ? 8 * turns : turns);
-        patience->until_ns = (calm > now ? calm : now) + 5 * world->timeout_ns + 2 * MODEL_CONNECT_S * WF_NS_PER_S;
+        patience->until_ns = (calm > now ? calm : now) + 5 * world->timeout_ns + 2 * world->connect_timeout_ns;
     }
     MODEL_CHECK(world->turns < patience->turns, world->turns);
     MODEL_CHECK(!world->faulty || now < patience->until_ns, now);
@@ -285,16 +285,18 @@ static void keep_it_short(struct model_world *world, bool tiny_buffers)
 }
 
 /* Time for a frame on several rails that are silent one after the other. What a stream of a few bytes at a time needs
- * for one is no reason to give it up; nor what it needs for a record, of which nothing is acknowledged before all of it
- * is there, and which may be of as many bytes as go in a call: 64 KiB, 20 of them in a millisecond or two, or in 20. */
+ * for one, or for a set-up, is no reason to give it up; nor what it needs for a record, of which nothing is
+ * acknowledged before all of it is there, and which may be of as many bytes as go in a call: 64 KiB, 20 of them in a
+ * millisecond or two, or in 20. */
 static void draw_patience(struct model_world *world, bool tiny, bool slow)
 {
     world->rail_timeout_ns = (int64_t)MODEL_ONE_OF(world, slow || tiny ? 300 : 60, 300, 1000) * WF_NS_PER_MS;
     world->timeout_ns = (1 + world->rail_timeout_ns * 12 / WF_NS_PER_S) * WF_NS_PER_S;
+    world->connect_timeout_ns = 5 * WF_NS_PER_S;
     if (!tiny || world->faulty)
         return;
     if (slow)
-        world->timeout_ns = world->rail_timeout_ns = 60 * WF_NS_PER_S;
+        world->timeout_ns = world->rail_timeout_ns = world->connect_timeout_ns = 60 * WF_NS_PER_S;
     if (is_encrypted(world))
         world->timeout_ns = 600 * WF_NS_PER_S;
 }
