@@ -121,24 +121,34 @@ every=4 turn=0
 asked() {
     [ $((turn = (turn + 1) % every)) -eq 0 ]
 }
-while read -r _ name _; do
-    for command in $commands; do
-        value=${has["$command $name"]-}
-        if [ "$value" = - ]; then
-            weft "$command" "--$name" --help
-        elif [ -n "$value" ]; then
-            weft "$command" "--$name=$(value_of "$command" "$name" "$value")" --help
+# The option as it is typed for the command; nothing: it has none of that name.
+typed() { # COMMAND NAME
+    local value=${has["$1 $2"]-}
+    if [ "$value" = - ]; then
+        echo "--$2"
+    elif [ -n "$value" ]; then
+        echo "--$2=$(value_of "$1" "$2" "$value")"
+    fi
+}
+for command in $commands; do
+    accepted=()
+    while read -r _ name _; do
+        option=$(typed "$command" "$name")
+        if [[ " listen connect local " == *" $name "* ]] && [ -n "$option" ]; then # they exclude each other
+            weft "$command" "$option" --help
+            pass_if "weft $command $option: status $status: $(<err)" [ "$status" -eq 0 ]
+        elif [ -n "$option" ]; then
+            accepted+=("$option")
         elif asked; then
             weft "$command" "--$name=1"
             refused 2 "--$name is not for 'weft $command' but for 'weft " "weft $command --$name"
             pass_if "weft $command --$name: the commands that have it: $said" names_owners "$command" "$name"
-            continue
-        else
-            continue
         fi
-        pass_if "weft $command --$name: status $status: $(<err)" [ "$status" -eq 0 ]
-    done
-done <all.options
+    done <all.options
+    pass_if "weft $command: options" [ ${#accepted[@]} -gt 0 ]
+    weft "$command" "${accepted[@]}" --help
+    pass_if "weft $command ${accepted[*]}: status $status: $(<err)" [ "$status" -eq 0 ]
+done
 awk '$1 != "-"' all.options | while read -r letter name _; do
     for command in $commands; do
         { [ -z "${has["$command $name"]-}" ] && asked; } || continue
