@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -102,7 +103,9 @@ static void started_twice(void)
     group_world_destroy(&world);
 }
 
-static bool says_no_patience; /* in HELLO; inherited by the processes that are started */
+/* Inherited by the processes that are started. */
+static bool says_no_patience; /* in HELLO */
+static pid_t stopped;         /* at the second HELLO, which says that the first one was refused; 0: none */
 
 /* Stands before libweft's. HELLO is "weft-group VERSION RANK SIZE PROCESS TOKEN PATIENCE ...". */
 int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,
@@ -111,7 +114,11 @@ int weft_send(struct weft_connection *connection, const void *buffer, uint64_t l
     int (*real)(struct weft_connection *, const void *, uint64_t, uint64_t, const struct weft_options *,
                 struct weft_request **) = dlsym(RTLD_NEXT, "weft_send");
     LOOP_CHECK(real, "weft_send: %s", dlerror());
-    if (says_no_patience && length > 11 && memcmp(buffer, "weft-group ", 11) == 0) {
+    bool hello = length > 11 && memcmp(buffer, "weft-group ", 11) == 0;
+    static int hellos;
+    if (hello && ++hellos == 2 && stopped > 0)
+        kill(stopped, SIGSTOP);
+    if (hello && says_no_patience) {
         char *at = (char *)buffer; /* ends in a zero */
         for (int word = 0; word < 6 && at; word++)
             at = strchr(at + 1, ' ');
@@ -124,13 +131,18 @@ int weft_send(struct weft_connection *connection, const void *buffer, uint64_t l
 /* All but `last` are started, with patience, and the wrong one ends. The last one has as much, but says that it has
  * none: so rank 0 ends the group when it comes. No time is told in which a process must have started, or in which rank
  * 0's word must have come. */
-static void join_without(struct group_world *world, int wrong, int last)
+static void join_last(struct group_world *world, int last)
 {
-    ended(world, wrong, wrong);
     says_no_patience = true;
     group_start(&world->process[last]);
     says_no_patience = false;
     group_join_all(world);
+}
+
+static void join_without(struct group_world *world, int wrong, int last)
+{
+    ended(world, wrong, wrong);
+    join_last(world, last);
 }
 
 static void other_size(void)
@@ -156,6 +168,25 @@ static void other_name(void)
     group_start(&world.process[0]);
     group_start(&world.process[1]);
     join_without(&world, 1, 2);
+    group_check(&world, 1, -ECONNREFUSED, "the group 'yours'");
+    group_check_all(&world, 1, -ETIMEDOUT, "rank 1 did not come within");
+    group_world_destroy(&world);
+}
+
+/* Rank 0 has refused it, and answers no more. */
+static void refused_and_not_heard(void)
+{
+    struct group_world world;
+    group_world_create(&world, 3, pass);
+    world.process[1].name = "yours";
+    world.process[1].timeout_ms = 2 * SHORT_MS;
+    group_start(&world.process[0]);
+    stopped = world.process[0].child.pid;
+    group_start(&world.process[1]);
+    stopped = 0;
+    ended(&world, 1, 1);
+    kill(world.process[0].child.pid, SIGCONT);
+    join_last(&world, 2);
     group_check(&world, 1, -ECONNREFUSED, "the group 'yours'");
     group_check_all(&world, 1, -ETIMEDOUT, "rank 1 did not come within");
     group_world_destroy(&world);
@@ -316,11 +347,17 @@ int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(who_is_missing, 30), LOOP_CASE(the_least_patient, 20),
-        LOOP_CASE(started_twice, 20),  LOOP_CASE(other_size, 20),
-        LOOP_CASE(other_name, 20),     LOOP_CASE(other_version, 20),
-        LOOP_CASE(other_key, 40),      LOOP_CASE(an_old_file, 40),
-        LOOP_CASE(an_old_run, 40),     LOOP_CASE(two_groups_of_a_context, 20),
+        LOOP_CASE(who_is_missing, 30),
+        LOOP_CASE(the_least_patient, 20),
+        LOOP_CASE(started_twice, 20),
+        LOOP_CASE(other_size, 20),
+        LOOP_CASE(other_name, 20),
+        LOOP_CASE(refused_and_not_heard, 20),
+        LOOP_CASE(other_version, 20),
+        LOOP_CASE(other_key, 40),
+        LOOP_CASE(an_old_file, 40),
+        LOOP_CASE(an_old_run, 40),
+        LOOP_CASE(two_groups_of_a_context, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
