@@ -15,19 +15,24 @@ cp out weft.bash
 pass_if "bash can read it" bash -n weft.bash
 . ./weft.bash
 
-# What completes the last word, sorted.
+# The words, sorted, one a line.
+lines() { # WORD...
+    [ $# -eq 0 ] || printf '%s\n' "$@" | sort
+}
+
+# What completes the last word.
 offered() { # WORD...
     COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
     _weft
-    printf '%s\n' "${COMPREPLY[@]}" | grep . | sort
+    lines "${COMPREPLY[@]}"
 }
 
 # offers WHAT WORD...: exactly these words for the words in `typed`.
 offers() {
     local got want
-    want=$(printf '%s\n' "$@" | grep . | sort)
+    want=$(lines "$@")
     got=$(offered "${typed[@]}")
-    pass_if "${typed[*]}: offered $(tr '\n' ' ' <<<"$got"), not $(tr '\n' ' ' <<<"$want")" [ "$got" = "$want" ]
+    pass_if "${typed[*]}: offered ${got//$'\n'/ }, not ${want//$'\n'/ }" [ "$got" = "$want" ]
 }
 
 weft help
