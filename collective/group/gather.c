@@ -67,6 +67,12 @@ void wf_coll_look(struct wf_coll_hub *hub, int64_t now_ns)
         join(hub, addresses + 1, token);
 }
 
+/* An answer tells more than that none came to a later question, or that nobody listens. */
+static int why_not(const struct wf_coll_member *first)
+{
+    return first->refusal ? first->refusal : first->failure;
+}
+
 static void fail_refused(struct wf_coll_hub *hub, int failure)
 {
     wf_coll_fail_all(hub, failure, "rank 0 did not take rank %u within %d ms: %s", hub->rank, waited_ms(hub),
@@ -78,11 +84,11 @@ void wf_coll_join_failed(struct wf_coll_hub *hub, struct wf_coll_session *sessio
 {
     struct wf_coll_member *first = &hub->members[0];
     bool answered = session->state == WF_COLL_KNOCKING && session->text[0];
-    if (answered || !first->refusal) /* an answer tells more than that none came, or that nobody listens */
+    if (answered || !first->refusal)
         wf_coll_note_failure(first, session);
     if (answered)
         first->refusal = first->failure;
-    int failure = first->refusal ? first->refusal : first->failure;
+    int failure = why_not(first);
     bool again = session->failure != -EINVAL && session->failure != -EEXIST && session->failure != -EPROTO;
     if (hub->meet.way == WF_MEET_FILE && again && wf_coll_now_ns() < hub->deadline_ns) {
         hub->phase = WF_COLL_LOOKING;
@@ -260,7 +266,7 @@ static bool misses_near(struct wf_coll_hub *hub)
 static void too_late(struct wf_coll_hub *hub)
 {
     const struct wf_coll_member *first = &hub->members[0];
-    int failure = first->refusal ? first->refusal : first->failure;
+    int failure = why_not(first);
     switch (hub->phase) {
     case WF_COLL_LOOKING:
         wf_coll_fail_all(hub, failure ? failure : -ETIMEDOUT, "rank 0 did not come within %d ms: %s%.120s%s%.150s",

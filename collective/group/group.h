@@ -83,7 +83,7 @@ struct wf_coll_member {
     bool left, lost;      /* all groups */
     int failure;          /* of the last dial, or how it was lost; 0: none */
     int64_t unreached_ns; /* when it was last given up as unreached, and it has not answered since; 0: it was not */
-    int refusal;          /* that `text` says, which the other side has answered; 0: none, or not that side's words */
+    int refusal;          /* what the other side has answered, in the words of `text`; 0: it has not */
     char text[WEFT_TEXT_BYTES];
 };
 

@@ -206,9 +206,7 @@ void wf_coll_refused(struct wf_coll_hub *hub, struct wf_coll_session *session, c
     if (hub->phase == WF_COLL_JOINING && rank == 0) {
         wf_coll_join_failed(hub, session);
     } else {
-        struct wf_coll_member *member = &hub->members[rank];
-        member->failure = session->failure;
-        memcpy(member->text, session->text, sizeof member->text);
+        wf_coll_note_failure(&hub->members[rank], session);
         if (wf_coll_is_near(hub, rank))
             wf_coll_fail_all(hub, session->failure, "%s", session->text);
     }
