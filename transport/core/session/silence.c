@@ -76,6 +76,7 @@ static bool take_pulse(struct wf_channel *channel)
     }
     pulse->still = moved || !waits ? 0 : pulse->still + 1;
     pulse->silent = moved || !on_their_way ? 0 : pulse->silent + 1;
+    pulse->stuck = moved || !on_their_way ? 0 : pulse->stuck + 1;
     pulse->quiet = came ? 0 : pulse->quiet + 1;
     return came;
 }
@@ -138,6 +139,19 @@ static bool judge_quiet(struct wf_session *session, struct wf_channel *channel)
 }
 
 /*
+ * Something on the way may have forgotten this one stream while its rail answers on others. What it carries goes on
+ * another channel then, and may meet the same there, all within `timeout`. It gets twice the time of a rail, because it
+ * may stand behind what the others sent.
+ */
+static void judge_stuck(struct wf_channel *channel)
+{
+    if (!channel->up || wf_route_of(channel)->pulse.stuck < 2 * LOOKS)
+        return;
+    WF_REACHED("channel UP: stuck, its rail answers");
+    wf_channel_lost(channel, -ETIMEDOUT, "nothing moves on it, though its rail answers (setting rail_timeout_ms)");
+}
+
+/*
  * Loses rails and channels that have been silent for LOOKS looks. Returns whether a channel is suspected. A peer
  * whose device is slow may read nothing for long, and closes the stream's window: bytes that cannot be sent yet prove
  * nothing against the rail. But the rail may have died meanwhile, so the channel is suspected, and asked.
@@ -151,6 +165,8 @@ static bool judge(struct wf_session *session, uint64_t heard)
             continue;
         suspects |= wf_route_of(channel)->pulse.still >= LOOKS / 4;
         suspects |= heard && judge_quiet(session, channel);
+        if (heard & UINT64_C(1) << channel->rail)
+            judge_stuck(channel);
         bool others = (heard & ~(UINT64_C(1) << channel->rail)) != 0;
         if (!others || wf_route_of(channel)->pulse.silent < LOOKS || !channel->up)
             continue;
