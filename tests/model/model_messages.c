@@ -456,9 +456,9 @@ void model_forget(struct model_world *world, int node)
             out->sends[i].request = NULL;
         }
         for (int i = 0; i < in->receive_count; i++) {
-            in->receives[i].request = NULL;
-            if (in->receives[i].got < 0)
+            if (in->receives[i].request)
                 in->receives[i].status = -ESHUTDOWN;
+            in->receives[i].request = NULL;
             memset(in->receives[i].data, POISON, in->receives[i].room);
             model_vector_ruin(&in->receives[i].vector);
         }
