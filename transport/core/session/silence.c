@@ -139,13 +139,16 @@ static bool judge_quiet(struct wf_session *session, struct wf_channel *channel)
 }
 
 /*
- * Something on the way may have forgotten this one stream while its rail answers on others. What it carries goes on
- * another channel then, and may meet the same there, all within `timeout`. It gets twice the time of a rail, because it
- * may stand behind what the others sent.
+ * Something on the way may have forgotten this one stream while its rail answers on others, at every look. What it
+ * carries goes on another channel then, and may meet the same there, all within `timeout`. It gets twice the time of a
+ * rail, because it may stand behind what the others sent.
  */
-static void judge_stuck(struct wf_channel *channel)
+static void judge_stuck(struct wf_channel *channel, bool rail_answers)
 {
-    if (!channel->up || wf_route_of(channel)->pulse.stuck < 2 * LOOKS)
+    struct wf_pulse *pulse = &wf_route_of(channel)->pulse;
+    if (!rail_answers)
+        pulse->stuck = 0;
+    if (!channel->up || pulse->stuck < 2 * LOOKS)
         return;
     WF_REACHED("channel UP: stuck, its rail answers");
     wf_channel_lost(channel, -ETIMEDOUT, "nothing moves on it, though its rail answers (setting rail_timeout_ms)");
@@ -165,8 +168,7 @@ static bool judge(struct wf_session *session, uint64_t heard)
             continue;
         suspects |= wf_route_of(channel)->pulse.still >= LOOKS / 4;
         suspects |= heard && judge_quiet(session, channel);
-        if (heard & UINT64_C(1) << channel->rail)
-            judge_stuck(channel);
+        judge_stuck(channel, (heard & UINT64_C(1) << channel->rail) != 0);
         bool others = (heard & ~(UINT64_C(1) << channel->rail)) != 0;
         if (!others || wf_route_of(channel)->pulse.silent < LOOKS || !channel->up)
             continue;
