@@ -6,10 +6,6 @@ set -u
 . "$(dirname -- "${BASH_SOURCE[0]}")/../scripts/check.sh"
 build=$2 baselines=$1/tests/compat
 
-skip() {
-    echo "skipped: $*"
-    exit 77
-}
 for tool in abidw abidiff; do
     command -v "$tool" >/dev/null || skip "needs the program $tool"
 done

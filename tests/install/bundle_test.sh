@@ -7,11 +7,6 @@ set -u
 build=$1 cmake=$2 name=$3
 PATH=$PATH:/usr/sbin:/sbin
 
-skip() {
-    echo "skipped: $*"
-    exit 77
-}
-
 run "$cmake" --build "$build" --target bundle
 expect_status 0 'building the target bundle'
 [[ -s $build/$name.tar.gz ]] || {

@@ -8,11 +8,6 @@ set -u
 build=$1 cmake=$2 name=$3
 PATH=$PATH:/usr/sbin:/sbin
 
-skip() {
-    echo "skipped: $*"
-    exit 77
-}
-
 [[ $(id -u) == 0 ]] || skip 'debootstrap needs root'
 for tool in debootstrap apt-get ip; do
     command -v "$tool" >/dev/null || skip "needs the program $tool"

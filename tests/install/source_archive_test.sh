@@ -6,11 +6,6 @@ set -u
 . "$(dirname -- "${BASH_SOURCE[0]}")/../scripts/check.sh"
 build=$1 cmake=$2 name=$3
 
-skip() {
-    echo "skipped: $*"
-    exit 77
-}
-
 command -v git >/dev/null || skip 'needs the program git'
 git -C "$root" rev-parse --verify HEAD >/dev/null 2>&1 || skip 'these sources have no history'
 [[ -s $build/echarts/echarts.min.js || -s $root/bench/report/page/echarts/echarts.min.js ]] ||

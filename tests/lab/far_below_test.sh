@@ -49,7 +49,7 @@ expect_no_text 'of the line rate' 'the line rate is not known'
 reduce 'an all-reduce, and the line rate is not known'
 expect_no_text 'far below what the rails allow' 'an all-reduce, and the line rate is not known'
 cards 100
-mount --bind cards /sys/class/net || { echo 'skipped: /sys/class/net cannot be covered' && exit 77; }
+mount --bind cards /sys/class/net || skip '/sys/class/net cannot be covered'
 transfer 'as fast as the rail'
 expect_text 'of the line rate' 'as fast as the rail'
 expect_no_text "far below what the rails allow:" 'as fast as the rail'

@@ -5,11 +5,6 @@
 # shellcheck disable=SC2034  # used by the tests, as much of what follows
 build=$1 plugin=$1/lib/libnccl-net-weft.so
 
-skip() {
-    echo "skipped: $*"
-    exit 77
-}
-
 need_program() {
     command -v "$1" >/dev/null || skip "needs the program $1"
 }
