@@ -233,13 +233,15 @@ void loop_child_start(struct loop_child *child, int (*body)(int in, int out, voi
     loop_needs_kernel("processes");
     LOOP_CHECK(pipe(down) == 0 && pipe(up) == 0, "pipe: %s", strerror(errno));
     fflush(NULL);
+    unsigned left = alarm(0); /* of the test's time limit, in seconds: not inherited; the handler is */
+    alarm(left);
     child->pid = fork();
     LOOP_CHECK(child->pid >= 0, "fork: %s", strerror(errno));
     if (child->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(down[1]);
         close(up[0]);
-        alarm(120 * LOOP_SLOWER); /* not inherited; the handler is */
+        alarm(left);
         signal(SIGABRT, SIG_DFL);
         loop_child_enter();
         _exit(body(down[0], up[1], arg));
