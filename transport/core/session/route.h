@@ -16,7 +16,7 @@ struct wf_pulse {
     uint64_t heard, acknowledged; /* bytes received from the peer; bytes sent that have reached the peer's kernel */
     uint32_t still;               /* looks in a row at which neither grew although sent bytes, or a PING, wait */
     uint32_t silent;              /* the same; does not count looks at which no sent byte was on its way */
-    uint32_t stuck;               /* as `silent`, while bytes come on other channels of its rail: these do not end it */
+    uint32_t stuck;               /* as `still`, of looks at which sent bytes were on their way and the rail answered */
     bool asked;                   /* PING sent, no byte since: on the rail of an express channel, on a bulk channel */
     uint32_t quiet;               /* looks in a row at which no byte had come on this channel */
 };

@@ -64,19 +64,19 @@ static bool take_pulse(struct wf_channel *channel)
     struct wf_pulse *pulse = &wf_route_of(channel)->pulse;
     struct wf_tx *tx = &channel->tx;
     uint64_t heard = bytes_come(channel);
-    bool came = heard != pulse->heard, moved = came, waits = pulse->asked, on_their_way = waits;
+    bool came = heard != pulse->heard, moved = came, waits = pulse->asked, sent = false;
     pulse->heard = heard;
     if (pulse->asked || tx->acknowledged != tx->window.spent_frames || !tx->idle) {
         struct wf_progress progress;
         bool known = read_progress(channel, world, &progress);
         waits |= known && progress.pending > 0;
-        on_their_way |= known && progress.pending > progress.unsent;
+        sent = known && progress.pending > progress.unsent;
         moved |= known && progress.acknowledged != pulse->acknowledged;
         pulse->acknowledged = known ? progress.acknowledged : 0;
     }
     pulse->still = moved || !waits ? 0 : pulse->still + 1;
-    pulse->silent = moved || !on_their_way ? 0 : pulse->silent + 1;
-    pulse->stuck = moved || !on_their_way ? 0 : pulse->stuck + 1;
+    pulse->silent = moved || !(sent || pulse->asked) ? 0 : pulse->silent + 1;
+    pulse->stuck = moved || !sent ? 0 : pulse->stuck + 1;
     pulse->quiet = came ? 0 : pulse->quiet + 1;
     return came;
 }
