@@ -86,19 +86,23 @@ done
 # Defaults are values that settings take.
 weft config --markdown
 sed -nE 's/^\| `([a-z_]+)` \| `WEFT_[A-Z_]+` \| (none|`([^`]*)`) \|.*/\1 \3/p' out | tr _ - >defaults
-pass_if "settings with their defaults: $(wc -l <defaults)" [ "$(wc -l <defaults)" -gt 60 ]
-value_of() { # COMMAND NAME VALUE-NAME
-    if [ "$1" != raw ] && grep -q "^$2 " defaults; then
-        sed -n "s/^$2 //p" defaults
+declare -A default # default[NAME]
+while read -r name value; do
+    default[$name]=$value
+done <defaults
+pass_if "settings with their defaults: ${#default[@]}" [ ${#default[@]} -gt 60 ]
+value_of() { # COMMAND NAME VALUE-NAME: sets `value`
+    if [ "$1" != raw ] && [ -n "${default[$2]+set}" ]; then
+        value=${default[$2]}
         return
     fi
     case $3 in
-    NAME=VALUE) echo chunk=4K ;;
-    '[[ADDR:]PORT]') echo 18555 ;;
-    N) echo 1 ;;
-    S) echo 5 ;;
-    SIZE) echo 4K ;;
-    *) [ "${2#--}" = congestion ] && echo reno || echo 192.0.2.1 ;;
+    NAME=VALUE) value=chunk=4K ;;
+    '[[ADDR:]PORT]') value=18555 ;;
+    N) value=1 ;;
+    S) value=5 ;;
+    SIZE) value=4K ;;
+    *) [ "${2#--}" = congestion ] && value=reno || value=192.0.2.1 ;;
     esac
 }
 declare -A has # has[COMMAND NAME]: what stands for the value
@@ -125,19 +129,20 @@ every=4 turn=0
 asked() {
     [ $((turn = (turn + 1) % every)) -eq 0 ]
 }
-# The option as it is typed for the command; nothing: it has none of that name.
-typed() { # COMMAND NAME
-    local value=${has["$1 $2"]-}
-    if [ "$value" = - ]; then
-        echo "--$2"
-    elif [ -n "$value" ]; then
-        echo "--$2=$(value_of "$1" "$2" "$value")"
+# Sets `option` to what is typed for it at the command; to nothing: that has none of this name.
+type_option() { # COMMAND NAME
+    option=${has["$1 $2"]-}
+    if [ "$option" = - ]; then
+        option=--$2
+    elif [ -n "$option" ]; then
+        value_of "$1" "$2" "$option"
+        option=--$2=$value
     fi
 }
 for command in $commands; do
     accepted=()
     while read -r _ name _; do
-        option=$(typed "$command" "$name")
+        type_option "$command" "$name"
         if [[ " listen connect local " == *" $name "* ]] && [ -n "$option" ]; then # they exclude each other
             weft "$command" "$option" --help
             pass_if "weft $command $option: status $status: $(<err)" [ "$status" -eq 0 ]
