@@ -87,18 +87,21 @@ run "$net" bash -c 'mount -t tmpfs none "$1" && ! [[ -e $1/seen ]]' mounts "$scr
 expect_status 0 'a file system is mounted in the lab'
 [[ -e $scratch/covered/seen ]] || { fail 'what was mounted in the lab covers the folder outside' && umount "$scratch/covered"; }
 
+# sends /proc/PID: whether a connection in its network has carried some of a message.
+sends() { nsenter --net="$1/ns/net" ss -Htni state established | grep -Eq 'bytes_(sent|received):[0-9]{6}'; }
+
 # end_early SIGNAL: in the middle of a message that would take minutes.
 end_early() {
     local mark=$LAB_MARK.$1 process tries
     local -a found spaces
     LAB_RAILS=5mbit,5mbit LAB_MARK=$mark "$script" lab --size 64M "${small[@]}" >"$scratch/said" 2>&1 </dev/null &
     process=$!
-    for ((tries = 0; tries < 100; tries++)); do
-        mapfile -t found < <(ours "$mark" | xargs -I{} readlink /proc/{}/exe | grep -x "$(readlink -f "$WEFT_TEST_PROGRAM")")
-        ((${#found[@]} == 2)) && break
+    for ((tries = 0; tries < 300; tries++)); do
+        mapfile -t found < <(ours "$mark" | xargs -I{} find /proc/{}/exe -lname "$(readlink -f "$WEFT_TEST_PROGRAM")" 2>/dev/null)
+        ((${#found[@]} == 2)) && sends "${found[0]%/exe}" && break
         sleep 0.1
     done
-    sleep 1
+    ((tries < 300)) || fail "SIG$1: nothing is under way after 30 s"
     mapfile -t found < <(ours "$mark")
     mapfile -t spaces < <(networks "${found[@]}")
     ((${#found[@]} == 4)) || fail "SIG$1: ${#found[@]} processes: parent, holder and two nodes were expected"

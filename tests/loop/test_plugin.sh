@@ -114,13 +114,17 @@ fi
 # shellcheck disable=SC2086
 "$WEFT" mesh $base --endpoints 1 --size 1M -n 100000 --backend plugin >out 2>err </dev/null &
 pid=$!
+# Whether it has loaded the plugin, and a connection of it has carried 10 MB.
+measures() { # PID
+    grep -qs "${PLUGIN##*/}" /proc/"$1"/maps &&
+        ss -HtnipO state established | grep "pid=$1," | grep -q 'bytes_acked:[0-9]\{8\}'
+}
 tries=0
-until child=$(pgrep -P "$pid") && grep -qs "${PLUGIN##*/}" /proc/"$child"/maps; do
-    [ $((tries += 1)) -gt 200 ] && break
+until child=$(pgrep -P "$pid") && measures "$child"; do
+    [ $((tries += 1)) -gt 600 ] && break
     sleep 0.05
 done
-pass_if "the second node has loaded it" [ "$tries" -le 200 ]
-sleep 0.3
+pass_if "the second node measures with it" [ "$tries" -le 600 ]
 kill -KILL "$child"
 wait "$pid"
 status=$?
