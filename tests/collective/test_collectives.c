@@ -134,7 +134,7 @@ static void every_call(void)
 
 static void large(void)
 {
-    for (uint32_t size = 2; size <= 7; size++)
+    for (uint32_t size = 2; size <= (uint32_t)LOOP_COUNT(7, 4); size++)
         with(size, 1000003, NULL, twice);
 }
 
@@ -334,7 +334,7 @@ int main(int argc, char **argv)
         LOOP_CASE(rails_lost, 60),  LOOP_CASE(refused, 20),      LOOP_CASE(table, 5),
     };
     const struct CMUnitTest full[] = {
-        LOOP_CASE(large, 1100),
+        LOOP_CASE(large, 3000),
     };
     return is_large ? cmocka_run_group_tests(full, NULL, NULL) : cmocka_run_group_tests(quick, NULL, NULL);
 }
