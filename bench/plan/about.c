@@ -13,8 +13,9 @@
     "Sizes take K, M, G, T: powers of 1024. "
 
 static const struct bench_about commands[] = {
-    {BENCH_MESH, "mesh", "full mesh between two nodes: --local, --listen or --connect",
-     "weft mesh " PLACES " [OPTION...]",
+    {BENCH_MESH, "mesh", "full mesh between two nodes, or among many (--nodes, or a launcher)",
+     "weft mesh " PLACES " [OPTION...]\n"
+     "weft mesh --nodes N --local | --rank I --rendezvous MEETING [OPTION...]",
      "Measures every directed pair of endpoints between two nodes, sends what was measured again and verifies it, and "
      "prints the matrix. The node that connects decides what is measured; the other one adopts it.",
      "# both nodes on this machine\n"
@@ -132,11 +133,10 @@ static const struct bench_about commands[] = {
     {BENCH_REPORT, "report", "one HTML page of results, with a verdict, charts and tables",
      "weft report FILE... [OPTION...]",
      "Makes one HTML page of result files: the verdict first, then every pair, bandwidth and time over size, rails, "
-     "processor time, settings. The page needs no network. A FILE is the JSON of weft mesh, pair, peers, sweep or "
-     "profile, "
-     "model.json or temperatures.csv of weft profile, a drawing of weft topo --svg, or a folder with such files. One "
-     "that "
-     "cannot be read is named, and does not stop the others.",
+     "processor time, settings. The page needs no network. A FILE is the JSON of weft mesh, pair, peers, sweep, "
+     "profile, collective (or its CSV), overlap, straggler or setup-cost, model.json or temperatures.csv of weft "
+     "profile, a drawing of weft topo --svg, or a folder with such files. One that cannot be read is named, and does "
+     "not stop the others.",
      "weft report results/latest\n"
      "# beside an earlier run; pictures for a paper\n"
      "weft report after.json --baseline before.json --html after.html\n"
@@ -172,8 +172,8 @@ static const struct bench_about commands[] = {
      "traffic off its last queues. Each change is printed before it is made, and what was there before is kept in "
      "/run/weft; restore puts it back, of all cards if none is named. status says what is in the way, of all cards if "
      "none is named. serve lends the queues that are set aside, and rules that lead streams to them, to processes of "
-     "the users that are allowed, until it is ended. RAIL is the name of an interface. Weft's messages do not use "
-     "device-memory TCP yet.",
+     "the users that are allowed, until it is ended. RAIL is the name of an interface. The setting devmem says "
+     "whether messages use the queues.",
      "weft nic status\n"
      "weft nic prepare eth1 eth2 --dry-run\n"
      "weft nic prepare eth1 eth2\n"

@@ -68,14 +68,17 @@ static const struct own_default {
     {BENCH_PEERS, WF_SET_MEMORY, "host"},
     {BENCH_COLLECTIVE, WF_SET_ROUNDS, "1"},
     {BENCH_COLLECTIVE, WF_SET_WARMUP, "1"},
+    {BENCH_COLLECTIVE, WF_SET_TIMEOUT, "60"},
     {BENCH_COLLECTIVE, WF_SET_RAILS, "127.0.0.1; with --hosts or found ranks empty"},
     {BENCH_OVERLAP, WF_SET_ITERS, "5"},
     {BENCH_OVERLAP, WF_SET_WARMUP, "1"},
+    {BENCH_OVERLAP, WF_SET_TIMEOUT, "60"},
     {BENCH_OVERLAP, WF_SET_RAILS, "127.0.0.1; with --hosts or found ranks empty"},
     {BENCH_STRAGGLER, WF_SET_RAILS, "127.0.0.1; with --hosts or found ranks empty"},
     {BENCH_SETUP_COST, WF_SET_RAILS, "127.0.0.1; with --hosts or found ranks empty"},
     {BENCH_SETUP_COST, WF_SET_SIZE, "64K"},
     {BENCH_SETUP_COST, WF_SET_ITERS, "20"},
+    {BENCH_SETUP_COST, WF_SET_TIMEOUT, "60"},
 };
 
 /* What a setting means to a command where that is not what the setting says. */
@@ -84,6 +87,12 @@ static const struct {
     enum wf_setting_id id;
     const char *value, *text;
 } own_texts[] = {
+    {BENCH_PROFILE, WF_SET_ITERS, "N|auto", "Repetitions of each configuration; auto (or 0) takes 10."},
+    {BENCH_COLLECTIVE, WF_SET_CHECK, "0|1", "Whether every result is verified, outside of the measured time."},
+    {BENCH_COLLECTIVE, WF_SET_MEMORY, "auto|host|cuda",
+     "Where the arrays lie; auto is GPU memory for NCCL and host memory for all others."},
+    {BENCH_OVERLAP, WF_SET_CHECK, "0|1", "Whether the gradients of each iteration are verified."},
+    {BENCH_OVERLAP, WF_SET_MEMORY, "auto|host|cuda", "Where the gradients lie; auto is host memory."},
     {BENCH_OVERLAP, WF_SET_ITERS, "N|auto", "Iterations of each case; auto (or 0) takes 5."},
     {BENCH_SETUP_COST, WF_SET_ITERS, "N", "How often each kind of set-up is made, from 1 up."},
 };

@@ -71,8 +71,9 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_PORT] =
         INT(LIBRARY, NETWORK, MOVES | DOCTOR, "port", "18555", "", 0, 65535,
             "The TCP port for control and all channels where an address names none; 0 lets the kernel choose."),
-    [WF_SET_ENGINE] = CHOICE(LIBRARY, DATA, MOVES, "engine", "auto", "auto|uring|epoll",
-                             "How the kernel is asked to move data; auto takes the best one that works here."),
+    [WF_SET_ENGINE] =
+        CHOICE(LIBRARY, DATA, MOVES, "engine", "auto", "auto|uring|epoll", "How the kernel is asked to move data.",
+               .more = "auto is io_uring where it works and each rail has threads of its own, else epoll."),
     [WF_SET_WORKERS] = CHOICE(
         LIBRARY, DATA, MOVES, "workers", "auto", "auto|shared|split",
         "Whether one thread serves all rails (shared), or each rail has two and small messages one more (split).",
@@ -91,7 +92,8 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                                 "The processors of the threads that send on a rail, as in eth1:8-21,112;eth2:8-21.",
                                 .more = "Empty leaves them to the plan that weft topo shows.", .value = "LIST"),
     [WF_SET_RX_BINDINGS] =
-        TEXT(LIBRARY, PLACE, MOVES | TOPO, "rx_bindings", "", "The same of the threads that receive.", .value = "LIST"),
+        TEXT(LIBRARY, PLACE, MOVES | TOPO, "rx_bindings", "",
+             "The processors of the threads that receive on a rail, written as tx_bindings is.", .value = "LIST"),
     [WF_SET_CHANNELS] =
         INT(LIBRARY, DATA, MOVES, "channels", "1", "streams", 1, 64, "TCP streams for bulk data per peer and rail."),
     [WF_SET_WINDOW] = INT(LIBRARY, DATA, MOVES, "window", "64", "chunks", 1, 4096,
@@ -109,7 +111,7 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_INTRODUCTIONS] =
         INT(LIBRARY, LIMITS, MOVES, "introductions", "1024", "messages", 2, 65536,
             "Messages of a connection that may be known to the receiver and not yet finished.",
-            .more = "A connection opened when those of the same peer have a million of them gets 16."),
+            .more = "Once all connections with a peer have a million together, a further one gets 16."),
     [WF_SET_UNEXPECTED] = SIZE(LIBRARY, LIMITS, MOVES, "unexpected", "8M", 4 * KIB, 16 * GIB,
                                "Buffer per peer for data that arrives before its receive is posted."),
     [WF_SET_SMALL_POOL] = SIZE(LIBRARY, LIMITS, MOVES, "small_pool", "2M", 4 * KIB, 16 * GIB,
@@ -136,11 +138,12 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
         .more = "A shorter list leaves the other classes at 0. Traffic of the library has class 0 unless the program "
                 "names another.",
         .value = "LIST"),
-    [WF_SET_CALL] = SIZE(LIBRARY, DATA, MOVES, "call", "0", 0, 64 * MIB,
-                         "The most bytes in one send or receive call, at least 4K; 0 lets the library choose.",
-                         .more = "Smaller calls let small messages pass sooner. 0 is as many chunks as 8M holds, or "
-                                 "one with io_uring or crc, but 256K with io_uring, encrypt or fault where there are "
-                                 "several streams for bulk data."),
+    [WF_SET_CALL] =
+        SIZE(LIBRARY, DATA, MOVES, "call", "0", 0, 64 * MIB,
+             "The most bytes in one send or receive call, at least 4K; 0 lets the library choose.",
+             .more = "Smaller calls let small messages pass sooner. With 0 a call has as many chunks as 8M "
+                     "holds; with io_uring or crc one; and with io_uring, encrypt or fault 256K where there "
+                     "are several streams for bulk data."),
     [WF_SET_ZERO_COPY] =
         SIZE(LIBRARY, DATA, MOVES | TOPO, "zero_copy", "0", 0, GIB,
              "Sends of at least so many bytes leave without the kernel's copying them; 0 means none.",
@@ -278,7 +281,7 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                                .more = "The two endpoints exchange them back to back, both ways, on the same "
                                        "connection."),
     [WF_SET_BACKGROUND_INFLIGHT] = INT(BENCH, HOW, PAIR | SWEEP, "background_inflight", "2", "messages", 1, 1024,
-                                       "How many of these are outstanding each way."),
+                                       "How many messages of background are outstanding each way."),
     [WF_SET_BACKEND] = CHOICES(BENCH, WHAT, PLANS, "backend", "weft", "weft|nccl|plugin|null",
                                "What moves the messages, one or several in turns.",
                                .more = "nccl moves those in GPU memory; plugin is Weft as NCCL drives it, through its "
@@ -366,8 +369,9 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                           "The longest time that warming up may take.", .value = "S"),
     [WF_SET_REWARM_EVERY] = COUNT(BENCH, HOW, PROFILE, "rewarm_every", "off", "messages", "off", 1000000,
                                   "After so many messages, look whether it must be warmed up again.", .value = "N|off"),
-    [WF_SET_REWARM_BELOW] = INT(BENCH, HOW, PROFILE, "rewarm_below", "45", "degrees Celsius", 1, 110,
-                                "The temperature below which it is.", .value = "CELSIUS"),
+    [WF_SET_REWARM_BELOW] =
+        INT(BENCH, HOW, PROFILE, "rewarm_below", "45", "degrees Celsius", 1, 110,
+            "With rewarm_every, the temperature below which it is warmed up again.", .value = "CELSIUS"),
 };
 
 /* In the order of import: of two that act on one setting the later wins. */
