@@ -3,9 +3,10 @@
  *
  *     what fails in a group ends it at every member, with the name of the member that is the cause
  *
- * Conventions are those of weft.h. In addition:
- *   - A group has no thread. It makes progress in the calls that wait, and in weft_group_poll(): a member that is in
- * none of them answers nobody. (Its death, or that it is stopped, shows all the same.)
+ * Conventions are those of weft.h, but for one: the calls here never set weft_last_error(). In addition:
+ *   - A group has no thread. It makes progress only inside its calls: those that wait, those with _start,
+ *     weft_group_poll() and weft_group_status(). A member that makes none of them answers no other member. (Its death,
+ *     or that it is stopped, shows all the same.)
  *   - Any thread may call, also several at once.
  */
 #ifndef WEFT_COLL_H
@@ -56,7 +57,8 @@ struct weft_group_options {
  *
  * The group waits as long as the least patient member does. `options` NULL: all zero. Errors, of which `err` says who
  * and why: -EINVAL an option or a variable is wrong, or who this is or where they meet is not known (`err` says what to
- * add), -ETIMEDOUT members have not come, -EEXIST there is a process of this rank, -EPROTO a member has another
+ * add), -ENOMEM, -ENODEV the context has no rail, -EIO or the system's errno where the rendezvous cannot be written or
+ * read, -ETIMEDOUT members have not come, -EEXIST there is a process of this rank, -EPROTO a member has another
  * version, -EACCES this member and rank 0 have different keys, -ECONNREFUSED rank 0 belongs to another group, -EBUSY
  * the context has a group, those of weft_listen() and weft_connect(), and how a member was lost.
  */
@@ -76,12 +78,14 @@ WEFT_API int weft_group_create_from(struct weft_context *context, const char *co
  * Leaves the group, and ends it here: what is under way is cancelled, and never polled. Waits two seconds at most:
  * so long where a member does not answer. Others notice when they need this member: a barrier or collective that it has
  * not done, or that begins later, ends at once, with its name. A collective that has ended here may still need messages
- * of this member elsewhere: enter a barrier before this call. Comes before weft_context_destroy(). Of a group that
+ * of this member elsewhere: enter a barrier before this call. Memory of operations that
+ * were under way may be used until the context is destroyed. Comes before weft_context_destroy(). Of a group that
  * weft_group_split() has made: see there. NULL is allowed.
  */
 WEFT_API void weft_group_destroy(struct weft_group *group);
 
-/* 1: the environment has variables by which one of the sources may know this process; nobody is asked. Else 0. */
+/* 1: the environment says that a launcher has started several processes (WORLD_SIZE, SLURM_STEP_NUM_TASKS or PMI_SIZE
+ * above 1), or that PMIx has started this one; nobody is asked. Else 0. */
 WEFT_API int weft_group_launched(void);
 
 WEFT_API uint32_t weft_group_rank(const struct weft_group *group);
@@ -90,7 +94,9 @@ WEFT_API uint32_t weft_group_size(const struct weft_group *group);
 /* Number of this process among those of its host, from 0: as what has started them says, else in the order of ranks. */
 WEFT_API uint32_t weft_group_local_rank(const struct weft_group *group);
 
-/* "rank 3 (host, process 4711)", for messages; "" for a rank that the group has not. Lives as long as the group. */
+/* "rank 3 (host, process 4711)", for messages; "" for a rank that the group has not. "rank 3" alone while host and
+ * process are not known (weft_group_create_from()): then the text may change with any call on the group. Lives as long
+ * as the group. */
 WEFT_API const char *weft_group_member_name(const struct weft_group *group, uint32_t rank);
 
 /* In one line, which source has said who this is and where all meet. Lives as long as the group. */
@@ -125,7 +131,8 @@ WEFT_API int weft_group_status(struct weft_group *group, struct weft_error *err)
  *
  * Such a group has ranks, a size, barriers, collectives and completions of its own, and may be split again. It has no
  * thread, descriptor, context or session of its own: what serves the parent serves it. So:
- *   - Any number may be under way in any of them at once, up to 65,535 groups of a process.
+ *   - Any number may be under way in any of them at once, up to 65,535 groups that come from
+ *     one weft_group_create().
  *   - weft_group_fd() is that of all of them: when it is readable, poll each of them that has something under way.
  *   - weft_group_connection(), weft_group_peer() and weft_group_release() are about the same sessions for all of them,
  *     and so are the calls that say how the group came together.
@@ -137,13 +144,13 @@ WEFT_API int weft_group_status(struct weft_group *group, struct weft_error *err)
  * What fails in a group ends that group alone, at all of its members; a member that is lost ends every group that it is
  * in, with its name and rank there, and the others go on. Ranks in the texts of a group are those of that group.
  *
- * weft_group_destroy() of it leaves it: an operation that this member has not done, or that begins later, ends the
- * group at the others. Groups may be destroyed in any order. When the group of weft_group_create() is, those that come
- * from it end in -ESHUTDOWN; they have to be destroyed all the same, also after the context. No other thread may be in
- * a call on any of them then.
+ * weft_group_destroy() of it leaves it, and waits one second at most: an operation that this member has not done, or
+ * that begins later, ends the group at the others. Groups may be destroyed in any order. When the group of
+ * weft_group_create() is, those that come from it end in -ESHUTDOWN; they have to be destroyed all the same, also after
+ * the context. No other thread may be in a call on any of them then.
  *
  * Errors: -EINVAL `parent` or `out` is NULL, -ENOMEM at all members of that color where one has no memory, or has
- * 65,535 groups (the parent stays as it is), and those of a collective of the parent, which end it.
+ * 65,535 groups of that context (the parent stays as it is), and those of a collective of the parent, which end it.
  */
 WEFT_API int weft_group_split(struct weft_group *parent, int color, int key, int timeout_ms, struct weft_group **out,
                               struct weft_error *err);
@@ -153,13 +160,14 @@ WEFT_API int weft_group_split(struct weft_group *parent, int color, int key, int
 /*
  * Ends when every member has entered its barrier of the same number: all members enter the same barriers in the same
  * order. Waits. After `timeout_ms` the call ends in -ETIMEDOUT, and with it the group at every member: `err` names
- * those that were late. (One that has entered in the last third of that time may be named, too.) Other errors: those of
+ * those that were late. (One that has entered in the last third of that time may be named, too.) With 0, what is not
+ * done at once is late. Other errors: those of
  * the group.
  */
 WEFT_API int weft_group_barrier(struct weft_group *group, int timeout_ms, struct weft_error *err);
 
 /* Enters the barrier, and does not wait: weft_group_poll() has the completion, with `user_data`. Several may be under
- * way. `timeout_ms` 0: no deadline. Errors: -ENOMEM, and those of the group. */
+ * way. `timeout_ms` 0: no deadline; below 0: -EINVAL. Errors: -EINVAL, -ENOMEM, and those of the group. */
 WEFT_API int weft_group_barrier_start(struct weft_group *group, int timeout_ms, void *user_data,
                                       struct weft_error *err);
 
@@ -181,19 +189,24 @@ WEFT_API int weft_group_fd(struct weft_group *group);
  * barriers among them, in the same order. Several may be under way, of one thread or of many.
  *
  *   - A count is a number of elements, 0 and up, also below the number of members. With 0 the pointers may be NULL.
+ *     Else they are addresses of elements: multiples of weft_type_bytes(type).
  *   - The caller owns the memory. `in` must stay as it is until the end of the operation, `out` is undefined until
  *     then, and after an error. They may not overlap, but where a comment says how a call works in place.
  *   - Host memory, or GPU memory of a card that the context uses (setting gpus), which passes through host memory of
- *     the library: then the call waits for the copy from the GPU, and what polls the completion for that to the GPU.
+ *     the library: then the call that starts the operation waits for the copy from the GPU, and the call that finds
+ *     the operation done waits for the copy to the GPU. Meanwhile other calls on this group, and on all groups that
+ *     come from the same weft_group_create(), wait, too.
  *     The four largest pieces of that memory are kept until the group of weft_group_create() and all that were split
  *     from it are destroyed.
- *   - The calls without _start wait. `timeout_ms` below 0: any time. Those with _start do not: weft_group_poll() has
+ *   - The calls without _start wait. `timeout_ms` below 0: any time; 0: what is not done at once ends in -ETIMEDOUT.
+ *     Those with _start do not: weft_group_poll() has
  *     the completion, with `user_data`, and its `bytes` are those of `out`; `timeout_ms` 0: no deadline, below 0:
  *     -EINVAL. The first use of a partner opens a session with it, which stays open.
  *   - After its deadline an operation ends in -ETIMEDOUT, and with it the group at every member: `err` names who has
  *     not started it. A member that is lost, or leaves before it has done its part, ends it everywhere with its name.
- *     So does one that no session can be opened with: at the deadline, or without one after 30 seconds.
- *   - Errors: -EINVAL, of the arguments (nothing has begun: the others wait for this member), -ENOMEM, -EMFILE more
+ *     A member with which no session can be opened ends it, too: at the deadline, or without one after 30 seconds.
+ *   - Errors: -EINVAL, of the arguments, and of GPU memory those of weft_register() and weft_gpu_copy() (nothing has
+ *     begun: the others wait for this member), -ENOMEM, -EMFILE more
  *     sessions are needed than weft_group_options.sessions allows, and those of the group, which they end.
  *
  * Which algorithm serves an operation depends on its kind, its bytes and the number of members alone: see
@@ -284,8 +297,9 @@ WEFT_API int weft_group_shift_start(struct weft_group *group, const void *in, vo
 /* Bytes of one element; 0: no such type. */
 WEFT_API uint64_t weft_type_bytes(enum weft_type type);
 
-/* Which algorithm serves a collective of `bytes` among `size` members: "ring", "doubling", "halving", "tree", "pairs";
- * "" for no such collective. The bytes are those of the larger of `in` and `out`. */
+/* Which algorithm serves a collective of `bytes` among `size` members: "ring", "doubling", "halving", "tree", "pairs",
+ * or "copy" for a group of one member; "" for no such collective. The bytes are those of the larger of `in` and `out`.
+ */
 WEFT_API const char *weft_group_algorithm(enum weft_collective collective, uint64_t bytes, uint32_t size);
 
 /* Writes the table of choice as text, a line for each row, as snprintf() does: at most `room` bytes, with the
@@ -299,8 +313,8 @@ WEFT_API int weft_group_algorithms(char *text, uint64_t room);
  * the other member has to be in a call of the group, too. The group owns the connection: it must not be closed. The
  * session stays open until both members have released it, and longer, unless the limit of weft_group_options.sessions
  * needs its place; one that a collective has used stays. Errors: -EINVAL no such rank, or the own one, -EMFILE the
- * limit is reached, and none is released, -ETIMEDOUT, those of weft_connect(), which leave the group as it is, and
- * those of the group.
+ * limit is reached, and none is released, -ESHUTDOWN that member has left the group, -ENOMEM, -ETIMEDOUT, those of
+ * weft_connect(), which leave the group as it is, and those of the group.
  */
 WEFT_API int weft_group_connection(struct weft_group *group, uint32_t rank, int timeout_ms,
                                    struct weft_connection **out, struct weft_error *err);

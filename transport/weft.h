@@ -25,9 +25,10 @@
  *   - After fork() the child has no use of its parent's contexts and groups: it makes no call on them, nor destroys
  *     them. It may call exec, _exit or exit, which leave the parent's as they are.
  *   - No call blocks unless its comment says that it waits.
- *   - NULL in the place of a handle, a name or a result is refused with -EINVAL, where the comment does not allow it.
- *     Calls that return text return "" then, those that return a number 0, and those that return nothing do nothing.
- *     `max` 0 makes the array of a call that counts needless.
+ *   - NULL in the place of a handle, a name or a result is refused, where the comment does not allow it: calls that
+ *     return int return -EINVAL, those that return an unsigned number or an enum 0, those that return text "", and
+ *     those that return nothing do nothing. The array of a call that fills up to `max` entries may be NULL if `max` is
+ *     0.
  *   - `err` may be NULL. On failure it holds one line that names the wrong value and the remedy. Calls without `err`
  *     say it in weft_last_error().
  */
@@ -76,8 +77,8 @@ struct weft_completion {
     int64_t completed_ns; /* CLOCK_MONOTONIC time of completion. Without a queue: operations that one read of a socket
                            * ended all have the time of that read, and a send that was copied (up to `eager` bytes) has
                            * the time at which a call found it complete */
-    /* That of the operation, or the new one of an open or accept that has ended well; NULL: it has none. Only a name
-     * once it is closed. */
+    /* The connection of the operation; of an open or accept that has ended with status 0, the new connection; else
+     * NULL. Once that connection is closed, the pointer may only be compared. */
     struct weft_connection *connection;
     struct weft_peer *peer;     /* the new one of a connect or accept that has ended well; else NULL */
     void *user_data;            /* weft_options.user_data of the operation; NULL without options */
@@ -131,8 +132,10 @@ WEFT_API const char *weft_config_get(const struct weft_config *config, const cha
  * Creates a context: finds the rails, starts the workers. `config` NULL: the defaults and the environment. The caller
  * owns and destroys the context. Waits until the GPUs of the setting `gpus` are ready. Errors: -ENODEV a rail does
  * not exist or no GPU can be used, -ENETDOWN a rail is down, or no card is up, -E2BIG too many rails, -EMFILE too few
- * file descriptors, -ENOENT the key file (setting key_file) does not exist, -EACCES other users may read it, -ENOMEM,
- * -EINVAL.
+ * file descriptors, -ENOENT the key file (setting key_file) does not exist, -EACCES other users may read it, -ENOTSUP
+ * the setting engine or devmem requires what cannot be had here, -EIO no random numbers, the system's errno where the
+ * setting pin is require or the key file cannot be opened, -ENOMEM, -EINVAL. `config` NULL: also the errors of
+ * weft_config_create().
  */
 WEFT_API int weft_context_create(const struct weft_config *config, struct weft_context **out, struct weft_error *err);
 
@@ -146,7 +149,8 @@ WEFT_API void weft_context_destroy(struct weft_context *context);
  * Accepts peers on `address`: "PORT", "ADDR:PORT", "[V6ADDR]:PORT" or "ADDR". Without a port, the setting `port` is
  * used; 0 lets the kernel choose. A link-local address names its interface: "[fe80::1%eth0]:PORT". The context listens
  * on the same port at the address of every rail (setting rails), too. Once per context. Waits only to look up a name.
- * Errors: -EADDRINUSE, -EADDRNOTAVAIL, -EINVAL, -EALREADY, -ENODEV, -EHOSTUNREACH.
+ * Errors: -EADDRINUSE, -EADDRNOTAVAIL, -EINVAL, -EALREADY, -ENODEV, -EHOSTUNREACH, -EACCES only root may take so low a
+ * port, or the system's errno.
  */
 WEFT_API int weft_listen(struct weft_context *context, const char *address, struct weft_error *err);
 
@@ -174,33 +178,37 @@ WEFT_API int weft_greeting_set(struct weft_context *context, const void *bytes, 
  * the background: weft_context_fallbacks() has a line for it. If no rail reaches its partner, the call returns the
  * error of the first rail that failed. The caller owns the peer and closes it. Errors: -ETIMEDOUT, -ECONNREFUSED the
  * other side refused (`err` has its reason), -EACCES the two sides have different keys, or only one side has a key
- * (setting key_file), -EHOSTUNREACH, -EPROTO, -EINVAL.
+ * (setting key_file), -EHOSTUNREACH, -EPROTO what answers is not Weft, -EPROTONOSUPPORT there is no common version,
+ * -ECONNRESET the other side closed the connection meanwhile, -ENODEV the interface of a link-local address is not
+ * here, -EMFILE, -ENOMEM, -EINVAL.
  */
 WEFT_API int weft_connect(struct weft_context *context, const char *address, int timeout_ms, struct weft_peer **out,
                           struct weft_error *err);
 
-/* Takes the next peer that has connected to this listening context. Waits. The caller owns the peer. -ETIMEDOUT. */
+/* Takes the next peer that has connected to this context. Waits, also if the context does not listen. The caller owns
+ * the peer. Errors: -ETIMEDOUT, -ENOMEM. */
 WEFT_API int weft_accept(struct weft_context *context, int timeout_ms, struct weft_peer **out, struct weft_error *err);
 
 /*
  * Ends the session in an orderly way: waits up to `timeout_ms` until the peer has acknowledged everything sent, then
  * closes the channels. The peer and its connections are gone afterwards, whatever the result. Requests still under way
- * end in -ESHUTDOWN or the session's error, and can still be tested. -ETIMEDOUT: no answer; or the session's error,
- * also if it was lost before the call. 0 also if the peer has closed the session first: what it had not received by
- * then is lost. Sends that are not complete are not waited for: weft_connection_close() of their connections first does
- * that. Small ones that were copied, and so are complete, are: a peer that takes none of them holds the close up until
- * its deadline, and then the session is cut, so that both sides learn that something was lost.
+ * end in -ESHUTDOWN or the session's error, and can still be tested. -ETIMEDOUT: no answer; -ENOMEM: the session was
+ * cut; or the session's error, also if it was lost before the call. 0 also if the peer has closed the session first:
+ * what it had not received by then is lost. Sends that are not complete are not waited for: weft_connection_close() of
+ * their connections first does that. Small ones that were copied, and so are complete, are: a peer that takes none of
+ * them holds the close up until its deadline, and then the session is cut, so that both sides learn that something was
+ * lost.
  */
 WEFT_API int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft_error *err);
 
 /*
  * The calls below that end in _start do the same without waiting: for programs with an event loop. What is begun is a
  * request as that of a message is: weft_test(), weft_wait(), weft_wait_any() and weft_cancel() serve it, or the queue
- * of its options. Of the options they take timeout_ms (0: no deadline), queue and user_data; flags: 0, unless the
- * comment of a call names some. A request that ends in an error says why, as the waiting call does. One that ends
- * well hands over what its completion names, which nobody else has: so take the completion, also after a cancel
- * that may come too late. Requests that set up something do not count towards the setting `requests`. Errors of all:
- * -EINVAL, -ENOMEM; then nothing was begun.
+ * of its options. Of the options they take timeout_ms (0: no deadline), queue and user_data; registration must be NULL;
+ * flags: 0, unless the comment of a call names some. A request that ends in an error says why, as the waiting call
+ * does. When such a request ends with status 0, its completion has the new peer or connection, and the caller owns
+ * it from then on: so take the completion, also after a cancel that may come too late. Requests that set up something
+ * do not count towards the setting `requests`. Errors of all: -EINVAL, -ENOMEM; then nothing was begun.
  *
  * A name is looked up by a thread of the context, one name after the other: a slow name server holds up other names,
  * and nothing else. weft_context_destroy() does not wait for it.
@@ -320,7 +328,7 @@ WEFT_API int weft_context_rails(const struct weft_context *context, struct weft_
 /* A thread of this context that moves data, and where it runs. Lists of processors as in "8-21,112-125". */
 struct weft_thread_info {
     char name[16];
-    char role[8];      /* "tx", "rx", or "shared": both, of every rail; beside others of small messages alone */
+    char role[8];      /* "tx", "rx", or "shared": both, on every rail; beside "tx" and "rx", of small messages alone */
     char rail[64];     /* "": every rail */
     int tid;           /* the kernel's thread id; 0: not started */
     char planned[256]; /* processors that the plan binds it to; "": not bound (setting pin) */
@@ -492,7 +500,8 @@ WEFT_API int weft_endpoint_destroy(struct weft_endpoint *endpoint);
  * Opens a connection from `endpoint` to endpoint `remote_id` of `peer`. Waits until that endpoint exists there. A pair
  * of endpoints can have several connections. The caller owns and closes the connection. Errors: -ETIMEDOUT the remote
  * endpoint did not appear, -EMFILE the peer allows no more connections, -EINVAL endpoint and peer are of different
- * contexts, or `remote_id` is WEFT_ANY_ENDPOINT, -ENOMEM, or the peer's status.
+ * contexts, or `remote_id` is WEFT_ANY_ENDPOINT, -ENOTSUP a traffic class above 0 and a peer whose version of Weft has
+ * none, -ENOMEM, or the peer's status.
  */
 WEFT_API int weft_connection_open(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
                                   int timeout_ms, struct weft_connection **out, struct weft_error *err);
@@ -506,8 +515,9 @@ WEFT_API int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_
 /*
  * Closes this side. Receives of this connection end in -ECANCELED; later sends, writes and reads of the peer end in
  * -ESHUTDOWN. Waits until the sends, writes and reads of this side have finished. The handle is gone afterwards,
- * whatever the result; requests can still be tested. -ETIMEDOUT: some did not finish in time; they are cancelled. 0
- * without waiting if the session is lost: the requests say what became of them, once nothing touches their memory.
+ * whatever the result; requests can still be tested. -ETIMEDOUT: some did not finish in time; they are cancelled. If
+ * the session is lost while the call waits: the session's error. 0 without waiting if the session was lost before, or
+ * if there is no memory to wait: the requests say what became of them, once nothing touches their memory.
  */
 WEFT_API int weft_connection_close(struct weft_connection *connection, int timeout_ms, struct weft_error *err);
 
@@ -577,7 +587,8 @@ enum weft_memory_kind { WEFT_MEMORY_HOST = 0, WEFT_MEMORY_HOST_PINNED = 1, WEFT_
  * address. The first registration of a GPU's memory makes this GPU ready: it may wait (setting `gpus`: done before).
  * Every peer that has the key may read and write the memory (weft_read, weft_write) until the registration ends. This
  * process does so for the peer: the memory must exist until then. The caller owns and ends the registration.
- * Errors: -EINVAL (NULL, empty, the range wraps or spans two allocations), -ENODEV the GPU is unusable, -ENOMEM, -EIO.
+ * Errors: -EINVAL (NULL, empty, the range wraps or spans two allocations), -ENODEV the GPU is unusable, -ENOTSUP the
+ * setting devmem is require and no card can, -ENOMEM, -EIO, or the errno of reading random numbers.
  */
 WEFT_API int weft_register(struct weft_context *context, void *base, uint64_t length, struct weft_registration **out,
                            struct weft_error *err);
@@ -588,7 +599,8 @@ enum weft_access {
     WEFT_REMOTE_WRITE = 1u << 1,
 };
 
-/* As weft_register(), which allows reads and writes: peers may do only what `access` says; 0: nothing. */
+/* As weft_register(), which allows reads and writes: peers may do only what `access` says; 0: nothing. -EINVAL also for
+ * other bits in `access`. */
 WEFT_API int weft_register_for(struct weft_context *context, void *base, uint64_t length, uint32_t access,
                                struct weft_registration **out, struct weft_error *err);
 
@@ -596,8 +608,8 @@ WEFT_API int weft_register_for(struct weft_context *context, void *base, uint64_
 WEFT_API enum weft_memory_kind weft_registration_kind(const struct weft_registration *registration);
 WEFT_API uint64_t weft_registration_key(const struct weft_registration *registration);
 
-/* Ends the registration: refuses new operations that name it and peers' operations on it, then waits until no operation
- * uses it. NULL is allowed. */
+/* Ends the registration: refuses new operations that name it and peers' operations on it, then waits, without a limit,
+ * until no operation uses it: let own requests that name it end first, or cancel them. NULL is allowed. */
 WEFT_API void weft_deregister(struct weft_registration *registration);
 
 /* ------------------------------------------------------------------------------------------- messages */
@@ -629,7 +641,8 @@ WEFT_API const char *weft_last_error(void);
  * comment names a flag counts only with that flag. */
 struct weft_options {
     uint32_t flags;                         /* enum weft_flags; bits that the call does not know: -EINVAL */
-    int32_t timeout_ms;                     /* 0: no deadline; else the request ends in -ETIMEDOUT after this time */
+    int32_t timeout_ms;                     /* 0: no deadline; below 0: -EINVAL; else the request ends in -ETIMEDOUT
+                                             * after this time */
     struct weft_registration *registration; /* NULL, or the one that contains the buffer: held until the request ends */
     uint64_t notify_tag;                    /* WEFT_NOTIFY: the tag of the notification */
     const void *notify_data;                /* WEFT_NOTIFY: host memory, unchanged until the request completes */
@@ -718,7 +731,8 @@ struct weft_message {
 WEFT_API int weft_probe(struct weft_connection *connection, uint64_t tag, const struct weft_options *options,
                         struct weft_message *out);
 
-/* As weft_probe(), of a receive by weft_endpoint_recv(): 1 and the message of the connection whose turn it is; or 0. */
+/* As weft_probe(), of a receive by weft_endpoint_recv(): 1 and the message of the connection whose turn it is; or 0.
+ * The only error is -EINVAL. */
 WEFT_API int weft_endpoint_probe(struct weft_endpoint *endpoint, uint64_t tag, const struct weft_options *options,
                                  struct weft_message *out);
 
@@ -752,7 +766,8 @@ struct weft_piece {
  * Writes `count` pieces in one request; small pieces travel together in chunks. Local offsets count from `base`. The
  * call copies `pieces`. Where pieces overlap at their destination, the bytes of any of them are left there.
  * The completion's `bytes` is the sum of the lengths. Errors as for weft_write(), and -E2BIG: more than 1,048,576
- * pieces, or more than the peer allows.
+ * pieces, or more than the peer allows. The request may end in -ENOBUFS: the peer has too many lists of this session at
+ * the moment; try again later.
  */
 WEFT_API int weft_write_list(struct weft_connection *connection, const void *base, const struct weft_piece *pieces,
                              uint64_t count, uint64_t key, const struct weft_options *options,
@@ -795,8 +810,8 @@ WEFT_API int weft_wait(struct weft_request *request, int timeout_ms, struct weft
 WEFT_API int weft_wait_any(struct weft_request *const *requests, int count, int timeout_ms, int *index,
                            struct weft_completion *completion);
 
-/* Asks for an early end. The request still has to be tested or waited for: its status is -ECANCELED, or the status
- * that it would have had if the cancel came too late. */
+/* Asks for an early end. The request still has to be tested, waited for or, with a queue, polled: its status is
+ * -ECANCELED, or the status that it would have had if the cancel came too late. */
 WEFT_API void weft_cancel(struct weft_request *request);
 
 /* ------------------------------------------------------------------------------------------- queues */
@@ -844,11 +859,11 @@ WEFT_API int weft_queue_wait(struct weft_queue *queue, int timeout_ms, struct we
  * A descriptor that is readable (poll, select, epoll, level- or edge-triggered) as long as ended requests are in the
  * queue. It may also be readable because there is work to do, such as bytes that have come: weft_queue_poll() does it,
  * and may return 0. So poll until it returns 0 before going to sleep; a loop that does not is told a little later.
- * Whoever sleeps on the descriptor of a context's only watched queue does the library's work when awake, which saves a
- * wake-up for each message; while nobody looks, and where several queues are watched, the library's own threads do it.
- * The queue owns the descriptor and closes it: the caller must not read, write or close it. A thread may wake to find
- * that another thread has polled the completions; with the engine `uring` the kernel may interrupt its sleep (EINTR).
- * Never fails.
+ * The thread that sleeps on the descriptor of a context's only watched queue does the library's work when it wakes and
+ * calls weft_queue_poll(), which saves a wake-up for each message. While no thread calls it, and where several queues
+ * are watched, the library's own threads do that work. The queue owns the descriptor and closes it: the caller must not
+ * read, write or close it. A thread may wake to find that another thread has polled the completions; with the engine
+ * `uring` the kernel may interrupt its sleep (EINTR). The only error is -EINVAL: `queue` is NULL.
  */
 WEFT_API int weft_completion_fd(struct weft_queue *queue);
 
