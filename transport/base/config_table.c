@@ -83,8 +83,9 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                           .more = "auto notes what the system refuses, require fails."),
     [WF_SET_RAIL_POLICY] = CHOICE(
         LIBRARY, PLACE, MOVES | TOPO, "rail_policy", "auto", "auto|near|node|all",
-        "Which rails carry the large messages of an endpoint: the nearest, those of its NUMA node, or all.",
-        .more = "This counts where the endpoint's place is known; auto is near for GPUs and all for host memory."),
+        "Which rails carry the large messages of an endpoint: those of its NUMA node, or all.",
+        .more = "near and node are those of the node, where that is known; auto and all are every rail. In the plan of "
+                "weft topo near also knows distances, and auto is near for GPUs."),
     [WF_SET_IRQ_POLICY] = CHOICE(LIBRARY, PLACE, MOVES | TOPO, "irq_policy", "avoid", "avoid|use|any",
                                  "Whether threads keep off the cores that serve the interrupts of network cards, "
                                  "receive there, or do not mind."),

@@ -3,8 +3,9 @@
  *
  * Send half: frames that change state are counted, kept in `retained` until the peer has disposed of them, and sent
  * only within the window the peer granted. One engine operation carries a batch of frames. Receive half: one call takes
- * the rest of this payload and the next header(s). Every frame received can be taken unconditionally, so the half never
- * waits for anything but the kernel.
+ * the rest of this payload and the next header(s). Every frame received may be taken, so the half never waits for a
+ * peer or a user: only for the kernel, and (`rx.held`) for another channel to let go of a range of memory, for a free
+ * slot, or for the pattern of its payload stream to be read back.
  *
  * A device channel has a second stream, for payload of one direction alone (payload.h): an operation of its send half
  * may go out on both, and its receive half takes from one or the other.

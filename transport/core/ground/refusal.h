@@ -1,6 +1,6 @@
 /*
- * refusal.h: why a call failed that has no struct weft_error to say it in: calls that post an operation, and calls on
- * requests and queues. The text belongs to the thread that called, and weft_last_error() gives it out.
+ * refusal.h: why a call without a struct weft_error failed. The text belongs to the thread that called, and
+ * weft_last_error() gives it out.
  */
 #ifndef WF_CORE_GROUND_REFUSAL_H
 #define WF_CORE_GROUND_REFUSAL_H

@@ -6,7 +6,7 @@
  * channel that carries their class, of the same kind, with the same boundaries and the flag RESENT. The peer may have
  * disposed of a stray already; it recognises a frame that it has seen.
  *
- * No new frame is sent while there are strays, so there are never more strays than all channels can retain.
+ * No new frame is sent while there are strays, but while the first one waits for a slot to be staged in.
  * All with the session's lock held.
  */
 #ifndef WF_CORE_SESSION_RESEND_H
