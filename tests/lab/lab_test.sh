@@ -88,7 +88,7 @@ expect_status 0 'a file system is mounted in the lab'
 [[ -e $scratch/covered/seen ]] || { fail 'what was mounted in the lab covers the folder outside' && umount "$scratch/covered"; }
 
 # sends /proc/PID: whether a connection in its network has carried some of a message.
-sends() { nsenter --net="$1/ns/net" ss -Htni state established | grep -Eq 'bytes_(sent|received):[0-9]{6}'; }
+sends() { nsenter --net="$1/ns/net" ss -Htni state established | grep -aEq 'bytes_(sent|received):[0-9]{6}'; }
 
 # end_early SIGNAL: in the middle of a message that would take minutes.
 end_early() {

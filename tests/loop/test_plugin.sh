@@ -117,7 +117,7 @@ pid=$!
 # Whether it has loaded the plugin, and a connection of it has carried 10 MB.
 measures() { # PID
     grep -qs "${PLUGIN##*/}" /proc/"$1"/maps &&
-        ss -HtnipO state established | grep "pid=$1," | grep -q 'bytes_acked:[0-9]\{8\}'
+        ss -HtnipO state established | grep -a "pid=$1," | grep -aq 'bytes_acked:[0-9]\{8\}'
 }
 tries=0
 until child=$(pgrep -P "$pid") && measures "$child"; do
