@@ -156,6 +156,12 @@ until_true() {
     done
 }
 
+# has_sent PID BYTES: whether the peers' kernels have acknowledged so many on the connections of the process.
+has_sent() {
+    ss -HtnipO state established | grep -a "pid=$1," | grep -ao 'bytes_acked:[0-9]*' |
+        awk -F: -v least="$2" '{ sum += $2 } END { exit sum < least }'
+}
+
 # has_carrier INTERFACE [COMMAND...]: waits for it. The kernel tells of a carrier as late as a second after it has come. The
 # command, if any, goes before `ip`: it leads to another machine.
 has_carrier() { until_true "no carrier on $1" has_state UP "${@:2}" ip link show "$1"; }

@@ -5,6 +5,7 @@
 : "${PLUGIN:?the file of the plugin}" "${EMULATED:?the folder of the emulated libraries}"
 limit=100
 command -v jq >/dev/null || skip "needs the program jq"
+command -v ss >/dev/null || skip "needs the program ss"
 
 base="--local --rails $rails --plugin-library $PLUGIN --json result.json --csv result.csv"
 
@@ -114,17 +115,11 @@ fi
 # shellcheck disable=SC2086
 "$WEFT" mesh $base --endpoints 1 --size 1M -n 100000 --backend plugin >out 2>err </dev/null &
 pid=$!
-# Whether it has loaded the plugin, and a connection of it has carried 10 MB.
-measures() { # PID
-    grep -qs "${PLUGIN##*/}" /proc/"$1"/maps &&
-        ss -HtnipO state established | grep -a "pid=$1," | grep -aq 'bytes_acked:[0-9]\{8\}'
+# Whether it has loaded the plugin, and sends. Sets `child`.
+measures() {
+    child=$(pgrep -P "$pid") && grep -qs "${PLUGIN##*/}" /proc/"$child"/maps && has_sent "$child" 10000000
 }
-tries=0
-until child=$(pgrep -P "$pid") && measures "$child"; do
-    [ $((tries += 1)) -gt 600 ] && break
-    sleep 0.05
-done
-pass_if "the second node measures with it" [ "$tries" -le 600 ]
+until_true "the second node measures with the plugin" measures
 kill -KILL "$child"
 wait "$pid"
 status=$?

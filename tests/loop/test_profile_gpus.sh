@@ -6,6 +6,7 @@
 : "${EMULATED:?the folder of the emulated driver}" "${TRACE_CHECK:?the checker of traces}"
 unset WEFT_CUDA
 [ -e "$EMULATED/libcuda.so.1" ] || skip "no emulated driver was built"
+command -v ss >/dev/null || skip "needs the program ss"
 
 mkdir state
 export LD_LIBRARY_PATH=$EMULATED WEFT_EMULATED_GPUS=2 WEFT_EMULATED_NVML_STATE=$work/state XDG_RUNTIME_DIR=$work
@@ -35,16 +36,11 @@ pass_if "clocks that are 30 ppm fast: $(grep 'gpu0' out)" awk '/^clocks: gpu0/ {
     } END { exit bad || seen != 2 }' out
 
 # --- throttling, for a while in the middle ---
-# Whether the run's connections have carried 100 MB: of the messages that are measured, for the warm-up has less.
-measures() {
-    ss -HtnipO state established | grep -a "pid=$run," | grep -ao 'bytes_acked:[0-9]*' |
-        awk -F: '{ sum += $2 } END { exit sum < 100000000 }'
-}
 # It goes on for longer than the GPU is held back: samples of the sensors lie before, in and behind that.
 "$WEFT" profile --local --traces traces --size 8,64K,1M -n 1000 -w 1 --drift-s 1 >out 2>err </dev/null &
 run=$!
 folder=$(echo traces/*)
-until_true "messages are measured" measures
+until_true "messages are measured: the warm-up has less than 100 MB" has_sent "$run" 100000000
 echo 8 >state/gpu0.reasons.new && mv state/gpu0.reasons.new state/gpu0.reasons
 sleep 2 # how long it is held back
 rm state/gpu0.reasons
