@@ -78,9 +78,9 @@ WEFT_API int weft_group_create_from(struct weft_context *context, const char *co
  * Leaves the group, and ends it here: what is under way is cancelled, and never polled. Waits two seconds at most:
  * so long where a member does not answer. Others notice when they need this member: a barrier or collective that it has
  * not done, or that begins later, ends at once, with its name. A collective that has ended here may still need messages
- * of this member elsewhere: enter a barrier before this call. Memory of operations that
- * were under way may be used until the context is destroyed. Comes before weft_context_destroy(). Of a group that
- * weft_group_split() has made: see there. NULL is allowed.
+ * of this member elsewhere: enter a barrier before this call. Memory of operations that were under way may be used
+ * until the context is destroyed. Comes before weft_context_destroy(). Of a group that weft_group_split() has made: see
+ * there. NULL is allowed.
  */
 WEFT_API void weft_group_destroy(struct weft_group *group);
 
@@ -131,8 +131,7 @@ WEFT_API int weft_group_status(struct weft_group *group, struct weft_error *err)
  *
  * Such a group has ranks, a size, barriers, collectives and completions of its own, and may be split again. It has no
  * thread, descriptor, context or session of its own: what serves the parent serves it. So:
- *   - Any number may be under way in any of them at once, up to 65,535 groups that come from
- *     one weft_group_create().
+ *   - Any number may be under way in any of them at once. At most 65,535 groups come from one weft_group_create().
  *   - weft_group_fd() is that of all of them: when it is readable, poll each of them that has something under way.
  *   - weft_group_connection(), weft_group_peer() and weft_group_release() are about the same sessions for all of them,
  *     and so are the calls that say how the group came together.
@@ -161,8 +160,7 @@ WEFT_API int weft_group_split(struct weft_group *parent, int color, int key, int
  * Ends when every member has entered its barrier of the same number: all members enter the same barriers in the same
  * order. Waits. After `timeout_ms` the call ends in -ETIMEDOUT, and with it the group at every member: `err` names
  * those that were late. (One that has entered in the last third of that time may be named, too.) With 0, what is not
- * done at once is late. Other errors: those of
- * the group.
+ * done at once is late. Other errors: those of the group.
  */
 WEFT_API int weft_group_barrier(struct weft_group *group, int timeout_ms, struct weft_error *err);
 
@@ -199,9 +197,9 @@ WEFT_API int weft_group_fd(struct weft_group *group);
  *     The four largest pieces of that memory are kept until the group of weft_group_create() and all that were split
  *     from it are destroyed.
  *   - The calls without _start wait. `timeout_ms` below 0: any time; 0: what is not done at once ends in -ETIMEDOUT.
- *     Those with _start do not: weft_group_poll() has
- *     the completion, with `user_data`, and its `bytes` are those of `out`; `timeout_ms` 0: no deadline, below 0:
- *     -EINVAL. The first use of a partner opens a session with it, which stays open.
+ *     Those with _start do not: weft_group_poll() has the completion, with `user_data`, and its `bytes` are those of
+ *     `out`; `timeout_ms` 0: no deadline, below 0: -EINVAL. The first use of a partner opens a session with it, which
+ * stays open.
  *   - After its deadline an operation ends in -ETIMEDOUT, and with it the group at every member: `err` names who has
  *     not started it. A member that is lost, or leaves before it has done its part, ends it everywhere with its name.
  *     A member with which no session can be opened ends it, too: at the deadline, or without one after 30 seconds.

@@ -27,8 +27,8 @@
  *   - No call blocks unless its comment says that it waits.
  *   - NULL in the place of a handle, a name or a result is refused, where the comment does not allow it: calls that
  *     return int return -EINVAL, those that return an unsigned number or an enum 0, those that return text "", and
- *     those that return nothing do nothing. The array of a call that fills up to `max` entries may be NULL if `max` is
- *     0.
+ *     those that return nothing do nothing. The array of a call that fills up to `max` entries may be NULL with
+ *     `max` 0.
  *   - `err` may be NULL. On failure it holds one line that names the wrong value and the remedy. Calls without `err`
  *     say it in weft_last_error().
  */
