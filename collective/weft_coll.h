@@ -198,8 +198,8 @@ WEFT_API int weft_group_fd(struct weft_group *group);
  *     from it are destroyed.
  *   - The calls without _start wait. `timeout_ms` below 0: any time; 0: what is not done at once ends in -ETIMEDOUT.
  *     Those with _start do not: weft_group_poll() has the completion, with `user_data`, and its `bytes` are those of
- *     `out`; `timeout_ms` 0: no deadline, below 0: -EINVAL. The first use of a partner opens a session with it, which
- * stays open.
+ *     `out`; `timeout_ms` 0: no deadline, below 0: -EINVAL. The first use of a partner opens a session, which
+ *     stays open.
  *   - After its deadline an operation ends in -ETIMEDOUT, and with it the group at every member: `err` names who has
  *     not started it. A member that is lost, or leaves before it has done its part, ends it everywhere with its name.
  *     A member with which no session can be opened ends it, too: at the deadline, or without one after 30 seconds.
