@@ -115,9 +115,9 @@ fi
 # shellcheck disable=SC2086
 "$WEFT" mesh $base --endpoints 1 --size 1M -n 100000 --backend plugin >out 2>err </dev/null &
 pid=$!
-# Whether it has loaded the plugin, and sends. Sets `child`.
+# Whether it sends to the second node, `child`, which has loaded the plugin.
 measures() {
-    child=$(pgrep -P "$pid") && grep -qs "${PLUGIN##*/}" /proc/"$child"/maps && has_sent "$child" 10000000
+    child=$(pgrep -P "$pid") && grep -qs "${PLUGIN##*/}" /proc/"$child"/maps && has_sent "$pid" 10000000
 }
 until_true "the second node measures with the plugin" measures
 kill -KILL "$child"
