@@ -152,9 +152,11 @@ int wf_coll_pass(struct weft_group *group, int timeout_ms, bool waited, void *us
         .in = &operation->byte,
         .out = &operation->byte,
     };
-    operation->barrier = ++group->barriers;
+    operation->barrier = group->barriers + 1;
     *out = operation;
-    return begin(operation, &ask);
+    int result = begin(operation, &ask);
+    group->barriers += result == 0;
+    return result;
 }
 
 static int start(struct weft_group *group, const struct wf_ask *ask, const struct wf_coll_way *way,
@@ -176,9 +178,10 @@ static int start(struct weft_group *group, const struct wf_ask *ask, const struc
         return wf_coll_refuse(err, -ENOMEM, "no memory for a collective");
     }
     operation->stage = stage;
-    operation->collective = ++group->collectives;
+    operation->collective = group->collectives + 1;
     *out = operation;
     result = begin(operation, &staged);
+    group->collectives += result == 0;
     return result < 0 ? wf_coll_refuse(err, result, "no memory for a collective of %llu elements",
                                        (unsigned long long)ask->count)
                       : 0;

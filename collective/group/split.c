@@ -157,8 +157,15 @@ static void settle(struct weft_group *group, const struct entry *entries, const 
         wf_coll_end_if_lost(group, rank);
 }
 
-/* One member that can make no group is known to all of its colour: none of them makes one. */
-static int form(struct weft_group *parent, struct weft_group *group, const struct entry *entries,
+/* The memory that forming a group needs, for as many members as the parent has: had before the others are told that this
+ * member can make it. */
+struct forms {
+    struct turn *turns;
+    struct wf_coll_place *places;
+};
+
+/* One member that can make no group is known to all of its colour: none of them makes one. Takes the places. */
+static int form(struct weft_group *parent, struct weft_group *group, const struct entry *entries, struct forms *forms,
                 struct weft_error *err)
 {
     int32_t color = entries[parent->rank].color;
@@ -166,12 +173,9 @@ static int form(struct weft_group *parent, struct weft_group *group, const struc
         if (entries[rank].color == color && entries[rank].id == 0)
             return wf_coll_refuse(err, -ENOMEM, "weft_group_split: %s has no memory, or no number, for one more group",
                                   parent->places[rank].name);
-    struct turn *turns = calloc(parent->size, sizeof *turns);
-    struct wf_coll_place *places = turns ? calloc(parent->size, sizeof *places) : NULL;
-    if (places)
-        settle(group, entries, turns, choose(entries, parent->size, color, turns), places);
-    free(turns);
-    return places ? 0 : wf_coll_refuse(err, -ENOMEM, "weft_group_split: no memory for a group");
+    settle(group, entries, forms->turns, choose(entries, parent->size, color, forms->turns), forms->places);
+    forms->places = NULL;
+    return 0;
 }
 
 static int gather(struct weft_group *parent, struct entry *entries, int timeout_ms, struct weft_error *err)
@@ -196,19 +200,27 @@ static int split(struct weft_group *parent, struct entry *entries, int timeout_m
         pthread_mutex_unlock(&hub->lock);
         return status;
     }
-    struct weft_group *group = own->color >= 0 ? begin(parent) : NULL;
+    struct forms forms = {0};
+    struct weft_group *group = NULL;
+    if (own->color >= 0) {
+        forms.turns = calloc(parent->size, sizeof *forms.turns);
+        forms.places = calloc(parent->size, sizeof *forms.places);
+        group = forms.turns && forms.places ? begin(parent) : NULL;
+    }
     own->id = group ? group->id : 0;
     own->board_key = group ? group->board.key : 0;
     pthread_mutex_unlock(&hub->lock);
     int result = gather(parent, entries, timeout_ms, err);
     pthread_mutex_lock(&hub->lock);
     if (result == 0 && own->color >= 0)
-        result = form(parent, group, entries, err);
+        result = form(parent, group, entries, &forms, err);
     if (result < 0 && group)
         take_out(group);
     else if (result == 0)
         *out = group;
     wf_coll_unlock(hub);
+    free(forms.turns);
+    free(forms.places);
     return result;
 }
 
