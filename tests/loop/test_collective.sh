@@ -91,6 +91,7 @@ pass_if "it is n/a, with its reason" json little.json 'any(.not_available[]; .wh
 # A program of that name beside a copy of weft, which the ranks of the backend are.
 mkdir beside
 cp "$WEFT" beside/weft
+ln -s "$(dirname "$WEFT")/../lib" . # its libraries, beside its folder
 pretend() { # LINE...: what the ranks of Gloo do
     printf '%s\n' '#!/bin/sh' "$@" >beside/weft-coll-gloo
     chmod +x beside/weft-coll-gloo

@@ -43,6 +43,10 @@ cp out version
 pass_if "weft --version: $(cat out)" grep -Eqx 'weft [0-9.]+' version
 weft -V
 pass_if "weft -V: $(cat out)" cmp -s out version
+: >libc.so.6
+weft -V
+pass_if "a library in the folder in which it runs is none of its own: $(cat err)" cmp -s out version
+rm libc.so.6
 
 # ---- the help of each command
 for command in $commands; do

@@ -130,6 +130,7 @@ narrow
 # ---- a program in a folder whose name is no UTF-8, as JSON has to be
 mkdir $'w\xe4g'
 cp "$WEFT" $'w\xe4g/weft'
+ln -s "$(dirname "$WEFT")/../lib" . # its libraries, beside its folder
 $'w\xe4g/weft' sweep --size 64K -n 4 --warmup 1 --rounds 1 --vary window=8,64 --json name.json >out 2>err
 status=$?
 pass_if "a name that is no UTF-8: status $status, $(cat err)" [ "$status" -eq 0 ]
