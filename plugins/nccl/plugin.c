@@ -120,6 +120,20 @@ static enum nccl_result open_devices(const struct weft_config *config)
     return result;
 }
 
+/* Whether NCCL's list of protocols ("Simple", "^LL,LL128") leaves Simple alone. */
+static bool leaves_simple(const char *list)
+{
+    bool ll = false, ll128 = false;
+    if (*list != '^')
+        return strcasecmp(list, "Simple") == 0;
+    for (const char *at = list + 1; *at; at += strcspn(at, ","), at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        ll |= length == 2 && strncasecmp(at, "LL", length) == 0;
+        ll128 |= length == 5 && strncasecmp(at, "LL128", length) == 0;
+    }
+    return ll && ll128;
+}
+
 /* NCCL's kernels of the protocols LL and LL128 use what a receive brings as it comes. With checksums or encryption it
  * is there before it is proven, copies into GPU memory have no order, and only LL gets by with the order of the
  * processor's copies (docs/decisions/0048-whole-words.md). NCCL reads these variables later, as it does those of its
@@ -139,7 +153,7 @@ static void choose_protocols(const struct weft_config *config)
         plugin_info(NCCL_INIT | NCCL_NET, "NCCL_PROTO is set to Simple: %s",
                     proves ? "with the settings crc and encrypt nothing may be used before it is proven"
                            : "copies into GPU memory bring bytes in no order");
-    } else if (strcasecmp(chosen, "Simple") != 0) {
+    } else if (!leaves_simple(chosen)) {
         plugin_warn("NCCL_PROTO is %s: %s", chosen,
                     proves ? "with the settings crc and encrypt only Simple uses nothing before it is proven"
                            : "only Simple is safe with copies into GPU memory, which bring bytes in no order");

@@ -162,7 +162,7 @@ static void is_set(const char *setting, const char *name, const char *expected)
           setting ? setting : "nothing", name, found ? found : "not set", expected ? expected : "not set");
 }
 
-static void protocol_is(const char *setting, const char *chosen, const char *expected)
+static void protocol_is(const char *setting, const char *chosen, const char *expected, bool warns)
 {
     static const char *const names[] = {"WEFT_CRC", "WEFT_ENCRYPT", "NCCL_PROTO", "NCCL_P2P_LL_THRESHOLD",
                                         "NCCL_LL128_C2C"};
@@ -172,7 +172,10 @@ static void protocol_is(const char *setting, const char *chosen, const char *exp
         setenv(setting, "on", 1);
     if (chosen)
         setenv("NCCL_PROTO", chosen, 1);
+    int warnings = log_lines(NCCL_LOG_WARN);
     ranks_begin(1);
+    CHECK((log_lines(NCCL_LOG_WARN) > warnings) == warns, "with %s on and NCCL_PROTO=%s there is %s warning",
+          setting ? setting : "nothing", chosen ? chosen : "", warns ? "no" : "a");
     is_set(setting, "NCCL_PROTO", expected);
     is_set(setting, "NCCL_P2P_LL_THRESHOLD", setting ? "0" : NULL);
     is_set(setting, "NCCL_LL128_C2C", setting ? NULL : "0");
@@ -186,10 +189,14 @@ static void proven_first(void)
     CHECK(file >= 0 && fchmod(file, 0600) == 0 && dprintf(file, "%064d\n", 1) == 65, "no key file");
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     setenv("WEFT_KEY_FILE", path, 1);
-    protocol_is(NULL, NULL, NULL);
-    protocol_is("WEFT_CRC", NULL, "Simple");
-    protocol_is("WEFT_ENCRYPT", NULL, "Simple");
-    protocol_is("WEFT_CRC", "LL", "LL");
+    protocol_is(NULL, NULL, NULL, false);
+    protocol_is("WEFT_CRC", NULL, "Simple", false);
+    protocol_is("WEFT_ENCRYPT", NULL, "Simple", false);
+    protocol_is("WEFT_CRC", "simple", "simple", false);
+    protocol_is("WEFT_CRC", "^ll,LL128", "^ll,LL128", false);
+    protocol_is("WEFT_CRC", "LL", "LL", true);
+    protocol_is("WEFT_CRC", "^LL128", "^LL128", true);
+    protocol_is("WEFT_CRC", "^Simple,LL", "^Simple,LL", true);
     close(file);
 }
 
