@@ -126,6 +126,10 @@ WEFT_API int weft_config_set(struct weft_config *config, const char *name, const
 /* The value of a setting as text, or NULL for an unknown name, or for NULL. Valid until the next change of `config`. */
 WEFT_API const char *weft_config_get(const struct weft_config *config, const char *name);
 
+/* 1 if a setting was given by the settings file, the environment or weft_config_set(), be it at its default; 0 if not:
+ * a program with a default of its own sets it then. -ENOENT: an unknown name; -EINVAL: NULL. */
+WEFT_API int weft_config_is_set(const struct weft_config *config, const char *name);
+
 /* ------------------------------------------------------------------------------------------- context */
 
 /*

@@ -36,8 +36,11 @@ int bench_library_settings(const struct wf_config *config, struct weft_config **
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         const struct wf_setting *setting = wf_setting(i);
         const char *text = wf_config_text(config, i), *there = weft_config_get(settings, setting->name);
+        bool given = config->values[i].origin != WF_ORIGIN_DEFAULT;
+        if (setting->group != WF_GROUP_LIBRARY)
+            continue;
         /* What the library has read by itself keeps its origin: it is lenient with variables of other programs. */
-        if (setting->group != WF_GROUP_LIBRARY || (there && strcmp(there, text) == 0))
+        if (there && strcmp(there, text) == 0 && (!given || weft_config_is_set(settings, setting->name) == 1))
             continue;
         if (weft_config_set(settings, setting->name, text, &err) != 0) {
             weft_config_destroy(settings);

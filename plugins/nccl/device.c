@@ -82,11 +82,10 @@ static bool takes_gpu_memory(const struct weft_config *config)
            (strcmp(wish, "auto") == 0 && strcmp(weft_config_get(config, "devmem"), "require") == 0);
 }
 
-/* Changes a setting that nobody has changed. */
-static int prefer(struct weft_config *config, const char *name, const char *usual, const char *value,
-                  struct weft_error *err)
+/* Another default than the library's. */
+static int prefer(struct weft_config *config, const char *name, const char *value, struct weft_error *err)
 {
-    return strcmp(weft_config_get(config, name), usual) == 0 ? weft_config_set(config, name, value, err) : 0;
+    return weft_config_is_set(config, name) == 0 ? weft_config_set(config, name, value, err) : 0;
 }
 
 /* The environment's settings, changed where NCCL has decided already. */
@@ -110,11 +109,11 @@ static int make_settings(struct plugin_device *device, const struct weft_interfa
     if (result == 0)
         result = weft_config_set(config, "requests", REQUESTS_MOST, err);
     if (result == 0) /* NCCL's log knows its own level */
-        result = prefer(config, "log", "warn", "info", err);
+        result = prefer(config, "log", "info", err);
     if (result == 0) /* what LL and small sends and receives post (docs/decisions/0049-nccl-eager.md) */
-        result = prefer(config, "eager", "8K", "64K", err);
+        result = prefer(config, "eager", "64K", err);
     if (result == 0) /* a killed peer that has dialled is given up after this time; a lost SYN comes again after 1 s */
-        result = prefer(config, "rail_timeout_ms", "2000", "1500", err);
+        result = prefer(config, "rail_timeout_ms", "1500", err);
     if (result == 0 && device->rail >= 0 && device->rail < rail_count)
         result = weft_config_set(config, "rails", rails[device->rail].name, err);
     if (result < 0)

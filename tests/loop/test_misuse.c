@@ -75,6 +75,8 @@ static void settings_and_contexts(void)
     ERR("value", weft_config_set(config, "chunk", NULL, &err));
     GIVES("config", NULL, weft_config_get(NULL, "chunk"));
     GIVES("name", NULL, weft_config_get(config, NULL));
+    GIVES("config", -EINVAL, weft_config_is_set(NULL, "chunk"));
+    GIVES("name", -EINVAL, weft_config_is_set(config, NULL));
     ERR("config", weft_interfaces(NULL, interfaces, 1, &err));
     ERR("list", weft_interfaces(config, NULL, 1, &err));
     LOOP_CHECK(weft_interfaces(config, NULL, 0, &err) > 0, "%s", err.text);

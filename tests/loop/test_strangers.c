@@ -287,13 +287,16 @@ static void rails_and_settings_that_do_not_exist(void)
     LOOP_CHECK(weft_config_set(config, "window", "-1", &err) == -EINVAL && strstr(err.text, "-1"), "%s", err.text);
     LOOP_CHECK(weft_config_set(config, "chunk", "12Q", &err) == -EINVAL && strstr(err.text, "12Q"), "%s", err.text);
     LOOP_CHECK(weft_config_get(config, "chanels") == NULL, "an unknown name has a value");
+    LOOP_CHECK(weft_config_is_set(config, "chanels") == -ENOENT, "an unknown name is set, or not");
     for (int i = 0; i < 3; i++) { /* of the program weft */
         static const char *const names[] = {"iters", "idle-timeout", "json_stream"};
         LOOP_CHECK(weft_config_set(config, names[i], "7", &err) == -EINVAL && strstr(err.text, "program weft"),
                    "%s: '%s'", names[i], err.text);
     }
+    LOOP_CHECK(weft_config_is_set(config, "chunk") == 0, "chunk is set");
     LOOP_CALL(weft_config_set(config, "chunk", "64K", &err), &err);
     LOOP_CHECK(strcmp(weft_config_get(config, "chunk"), "64K") == 0, "chunk is %s", weft_config_get(config, "chunk"));
+    LOOP_CHECK(weft_config_is_set(config, "chunk") == 1, "chunk is not set");
     LOOP_CALL(weft_config_set(config, "rails", "127.0.1.1,203.0.113.9", &err), &err);
     int rc = weft_context_create(config, &context, &err);
     LOOP_CHECK(rc == -ENODEV && strstr(err.text, "203.0.113.9"), "%d '%s'", rc, err.text);
@@ -308,6 +311,7 @@ static void rails_and_settings_that_do_not_exist(void)
     setenv("WEFT_ITERS", "7", 1);
     LOOP_CALL(weft_config_create(&config, &err), &err);
     LOOP_CHECK(strcmp(weft_config_get(config, "iters"), "7") == 0, "iters is %s", weft_config_get(config, "iters"));
+    LOOP_CHECK(weft_config_is_set(config, "iters") == 1, "what the environment has set is not set");
     weft_config_destroy(config);
     unsetenv("WEFT_ITERS");
 }

@@ -29,7 +29,7 @@ int net_settings_pass(struct net_settings *settings, const struct weft_config *f
             continue;
         const char *value = weft_config_get(from, setting->name);
         const char *there = wf_environment_value(variable_of(setting, name, sizeof name));
-        if (strcmp(value, there ? there : setting->fallback) == 0)
+        if (there ? strcmp(value, there) == 0 : weft_config_is_set(from, setting->name) == 0)
             continue;
         if (wf_environment_set(name, value) != 0)
             return wf_fail(status, -ENOMEM, "no memory for the variable %s", name);

@@ -99,6 +99,14 @@ const char *weft_config_get(const struct weft_config *config, const char *name)
     return id < 0 ? NULL : wf_config_text(&config->values, (enum wf_setting_id)id);
 }
 
+int weft_config_is_set(const struct weft_config *config, const char *name)
+{
+    if (WF_IS_NULL(wf_refusal(), config) || WF_IS_NULL(wf_refusal(), name))
+        return -EINVAL;
+    int id = wf_setting_find(name, NULL);
+    return id < 0 ? id : config->values.values[id].origin != WF_ORIGIN_DEFAULT;
+}
+
 /* --- creation --- */
 
 static void init_base(struct weft_context *context, const struct wf_config *config,
