@@ -78,12 +78,17 @@ static void tell_failed(struct weft_group *group, uint32_t rank)
         wf_coll_say(group->hub, session, WF_COLL_FAIL, "%u %d %s", place->id, group->status, group->text);
 }
 
+void wf_coll_tell_failed(struct weft_group *group)
+{
+    for (uint32_t rank = 0; rank < group->size && group->status < 0 && group->formed && !group->by_loss; rank++)
+        tell_failed(group, rank);
+}
+
 /* With the text set. */
 static void end(struct weft_group *group, int code)
 {
     group->status = code;
-    for (uint32_t rank = 0; rank < group->size && group->formed && !group->by_loss; rank++)
-        tell_failed(group, rank);
+    wf_coll_tell_failed(group);
     wf_coll_operations_end(group);
     wf_coll_wake(group->hub);
 }

@@ -250,6 +250,8 @@ void wf_coll_fail_all(struct wf_coll_hub *hub, int code, const char *format, ...
 void wf_coll_member_lost(struct wf_coll_hub *hub, uint32_t member, int code, const char *why);
 /* The same of one group, if its member of that rank has been lost; below 0: it has none. */
 void wf_coll_end_if_lost(struct weft_group *group, int64_t rank);
+/* Its members, if it has failed and is formed: not all that one of them tells can tell the others. */
+void wf_coll_tell_failed(struct weft_group *group);
 void wf_coll_told_failed(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text);
 void wf_coll_told_gone(struct wf_coll_hub *hub, const char *text);
 /* What has ended before this session was open. */

@@ -153,12 +153,13 @@ static void settle(struct weft_group *group, const struct entry *entries, const 
     if (group->rank > 0)
         wf_coll_board_destroy(group);
     group->formed = true;
-    for (uint32_t rank = 0; rank < count; rank++) /* since the split began */
+    wf_coll_tell_failed(group); /* since the split began */
+    for (uint32_t rank = 0; rank < count; rank++)
         wf_coll_end_if_lost(group, rank);
 }
 
-/* The memory that forming a group needs, for as many members as the parent has: had before the others are told that this
- * member can make it. */
+/* The memory that forming a group needs, for as many members as the parent has: had before the others are told that
+ * this member can make it. */
 struct forms {
     struct turn *turns;
     struct wf_coll_place *places;
