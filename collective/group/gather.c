@@ -217,9 +217,8 @@ void wf_coll_to_tree(struct wf_coll_hub *hub)
         wf_coll_fail_all(hub, result, "no memory for the group");
 }
 
-void wf_coll_member_came(struct wf_coll_hub *hub, uint32_t rank, int patience_ms)
+void wf_coll_member_came(struct wf_coll_hub *hub, int patience_ms)
 {
-    (void)rank;
     if (hub->phase != WF_COLL_GATHERING)
         return;
     hub->came++;

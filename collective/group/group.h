@@ -292,7 +292,7 @@ void wf_coll_judge_held(struct wf_coll_hub *hub);
 /* --- gather.c --- */
 int wf_coll_meet(struct wf_coll_hub *hub, struct weft_error *err);
 void wf_coll_look(struct wf_coll_hub *hub, int64_t now_ns);
-void wf_coll_member_came(struct wf_coll_hub *hub, uint32_t rank, int patience_ms);
+void wf_coll_member_came(struct wf_coll_hub *hub, int patience_ms);
 void wf_coll_table(struct wf_coll_hub *hub, const char *text);
 void wf_coll_to_tree(struct wf_coll_hub *hub);
 void wf_coll_making_tend(struct wf_coll_hub *hub, int64_t now_ns);

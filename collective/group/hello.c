@@ -56,7 +56,7 @@ static void refuse(struct wf_coll_hub *hub, struct wf_coll_session *session, con
         snprintf(who, sizeof who, "rank %u (%s, process %u)", hello->rank, hello->host, hello->process);
     else
         snprintf(who, sizeof who, "%.120s", weft_peer_name(session->peer));
-    if (code != -ESTALE)
+    if (code != -ESTALE && hub->phase != WF_COLL_MADE)
         note_refusal(hub, who, why);
     wf_coll_say(hub, session, WF_COLL_REFUSED, "%d %s", code, why);
 }
@@ -94,9 +94,10 @@ static int judge(struct wf_coll_hub *hub, const struct wf_coll_hello_words *hell
 static void take(struct wf_coll_hub *hub, struct wf_coll_session *session, const struct wf_coll_hello_words *hello)
 {
     struct wf_coll_member *member = &hub->members[hello->rank];
+    bool again = member->session;
     if (member->dial)
         wf_coll_session_close(hub, member->dial);
-    if (member->session) /* which the other side has no more */
+    if (again) /* which the other side has no more */
         wf_coll_session_close(hub, member->session);
     hub->strangers--;
     session->state = WF_COLL_OPEN;
@@ -111,8 +112,8 @@ static void take(struct wf_coll_hub *hub, struct wf_coll_session *session, const
     wf_coll_say(hub, session, WF_COLL_WELCOME, "%016llx %llu", (unsigned long long)hub->token,
                 (unsigned long long)hub->whole.board.key);
     wf_coll_tell_ended(hub, session);
-    if (hub->whole.status == 0)
-        wf_coll_member_came(hub, hello->rank, hello->patience_ms);
+    if (hub->whole.status == 0 && !again)
+        wf_coll_member_came(hub, hello->patience_ms);
 }
 
 void wf_coll_hello(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text)
@@ -135,7 +136,8 @@ void wf_coll_hello(struct wf_coll_hub *hub, struct wf_coll_session *session, con
         return;
     }
     struct wf_coll_member *member = &hub->members[hello.rank];
-    bool own = member->dial || (member->session && member->session->dials);
+    /* An own dial that has failed so far may never succeed: only one side may be able to reach the other. */
+    bool own = (member->dial && member->dial->failing_ns == 0) || (member->session && member->session->dials);
     if (own && hub->rank < hello.rank)
         wf_coll_say(hub, session, WF_COLL_CROSSED, "-");
     else
