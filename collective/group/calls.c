@@ -139,11 +139,8 @@ void weft_group_release(struct weft_group *group, uint32_t rank)
         return;
     pthread_mutex_lock(&group->hub->lock);
     struct wf_coll_session *session = session_with(group, rank);
-    if (session) {
-        session->wanted = false;
-        session->used = ++group->hub->uses;
-        session->kept = false;
-    }
+    if (session)
+        wf_coll_done_with(group->hub, session);
     wf_coll_unlock(group->hub);
 }
 

@@ -116,6 +116,9 @@ static void of_member(struct wf_coll_hub *hub, struct wf_coll_session *session, 
     case WF_COLL_MAY_NOT_PART:
         wf_coll_may_part(hub, session, kind == WF_COLL_MAY_PART);
         break;
+    case WF_COLL_DONE_WITH:
+        session->kept = false;
+        break;
     case WF_COLL_PRESENT:
         wf_coll_board_is_present(hub, session, text);
         break;

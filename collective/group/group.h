@@ -58,6 +58,7 @@ struct wf_coll_session {
     bool needed;     /* collectives go over it: it stays */
     bool parting;    /* PART was sent, and not answered */
     bool kept;       /* the other side wants it: do not ask again */
+    bool keeps;      /* this side has said that it wants it */
     int under_way;   /* tasks */
     struct weft_peer *peer;
     struct weft_connection *control, *data, *work; /* NULL: not yet */
@@ -405,5 +406,7 @@ int wf_coll_reach(struct weft_group *group, uint32_t rank, int64_t until_ns, str
 void wf_coll_part(struct wf_coll_hub *hub, struct wf_coll_session *session);
 void wf_coll_asked_to_part(struct wf_coll_hub *hub, struct wf_coll_session *session);
 void wf_coll_may_part(struct wf_coll_hub *hub, struct wf_coll_session *session, bool may);
+/* The user has released it. */
+void wf_coll_done_with(struct wf_coll_hub *hub, struct wf_coll_session *session);
 
 #endif

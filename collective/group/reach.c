@@ -16,6 +16,7 @@ void wf_coll_asked_to_part(struct wf_coll_hub *hub, struct wf_coll_session *sess
     struct wf_coll_member *member = &hub->members[session->rank];
     if (session->wanted || session->needed || wf_coll_is_near(hub, (uint32_t)session->rank)) {
         wf_coll_say(hub, session, WF_COLL_MAY_NOT_PART, "-");
+        session->keeps = true;
         return;
     }
     wf_coll_say(hub, session, WF_COLL_MAY_PART, "-");
@@ -36,6 +37,17 @@ void wf_coll_may_part(struct wf_coll_hub *hub, struct wf_coll_session *session, 
     } else {
         session->kept = true;
         wf_coll_wake(hub);
+    }
+}
+
+void wf_coll_done_with(struct wf_coll_hub *hub, struct wf_coll_session *session)
+{
+    session->wanted = false;
+    session->used = ++hub->uses;
+    session->kept = false;
+    if (session->keeps && !session->needed) {
+        wf_coll_say(hub, session, WF_COLL_DONE_WITH, "-");
+        session->keeps = false;
     }
 }
 

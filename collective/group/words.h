@@ -22,6 +22,7 @@ enum wf_coll_kind {
     WF_COLL_HERE,    /* "GROUP NUMBER", from rank 0: so does rank 0 */
     WF_COLL_GONE,    /* "MEMBER PROCESS HOST CODE TEXT": that member is lost */
     WF_COLL_ASK, /* "GROUP NUMBER OWN": this member is in that operation; who has left the group answers LEAVE to OWN */
+    WF_COLL_DONE_WITH, /* this side wants the session no longer, of which it has said MAY_NOT_PART */
 };
 
 struct wf_coll_hello_words {

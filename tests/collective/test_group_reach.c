@@ -173,6 +173,42 @@ static void released(void)
     group_world_destroy(&world);
 }
 
+/* Ranks 4 and 7 have asked for each other. When both have released the session, rank 7 can have another one instead. */
+static int both_release(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    struct weft_connection *connection;
+    int result = 0;
+    for (uint32_t first = 7; first >= 4 && result == 0; first -= 3) {
+        if (process->rank == first)
+            result = weft_group_connection(group, 11 - first, GROUP_MS, &connection, err);
+        if (result == 0)
+            result = group_pass(process, group, GROUP_MS, err);
+    }
+    if (process->rank == 7 && result == 0) {
+        weft_group_release(group, 4);
+        LOOP_CHECK(weft_group_connection(group, 5, GROUP_MS, &connection, err) == -EMFILE, "'%s'", err->text);
+    }
+    if (result == 0)
+        result = group_pass(process, group, GROUP_MS, err);
+    if (process->rank == 4)
+        weft_group_release(group, 7);
+    int64_t limit_ms = loop_now_ms() + GROUP_MS;
+    while (process->rank == 7 && (result = weft_group_connection(group, 5, GROUP_MS, &connection, err)) == -EMFILE)
+        LOOP_CHECK(loop_now_ms() < limit_ms, "'%s'", err->text); /* until it is told */
+    return result < 0 ? result : group_pass(process, group, GROUP_MS, err);
+}
+
+static void released_by_both(void)
+{
+    struct group_world world;
+    group_world_create(&world, 8, both_release);
+    world.process[7].sessions = 1;
+    group_start_all(&world);
+    group_join_all(&world);
+    group_check_all(&world, -1, 0, NULL);
+    group_world_destroy(&world);
+}
+
 static void only_the_tree(void)
 {
     struct group_world world;
@@ -281,8 +317,9 @@ int main(int argc, char **argv)
         LOOP_CASE(nobody_tells, 90),
     };
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(all_pairs, 60),     LOOP_CASE(bounded, 40),  LOOP_CASE(the_limit, 20),
-        LOOP_CASE(only_the_tree, 20), LOOP_CASE(released, 20), LOOP_CASE(short_of_time, 20),
+        LOOP_CASE(all_pairs, 60),        LOOP_CASE(bounded, 40),  LOOP_CASE(the_limit, 20),
+        LOOP_CASE(only_the_tree, 20),    LOOP_CASE(released, 20), LOOP_CASE(short_of_time, 20),
+        LOOP_CASE(released_by_both, 20),
     };
     return unreached ? cmocka_run_group_tests(half_a_minute, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
 }
