@@ -107,7 +107,6 @@ void wf_coll_collective_advance(struct wf_coll_hub *hub, const struct wf_op *op)
 int wf_coll_collectives_tend(struct wf_coll_hub *hub)
 {
     int count = 0;
-    hub->crowded = false;
     for (struct wf_coll_operation *at = hub->operations; at; at = at->next)
         if (at->group->status == 0 && at->op && !at->ended && wf_op_stuck(at->op)) {
             wf_coll_collective_advance(hub, at->op);

@@ -130,6 +130,17 @@ static void of_member(struct wf_coll_hub *hub, struct wf_coll_session *session, 
     }
 }
 
+static void listen_again(struct wf_coll_hub *hub)
+{
+    if (hub->receiving || hub->ending)
+        return;
+    int result = wf_coll_listen_for(hub);
+    if (result == -EAGAIN)
+        hub->crowded = true;
+    else if (result < 0)
+        wf_coll_fail_all(hub, result, "%s", weft_last_error());
+}
+
 static void received(struct wf_coll_hub *hub, struct wf_coll_task *task, const struct weft_completion *completion)
 {
     (void)task;
@@ -146,11 +157,7 @@ static void received(struct wf_coll_hub *hub, struct wf_coll_task *task, const s
         else if (session->state == WF_COLL_OPEN)
             of_member(hub, session, completion->tag);
     }
-    if (hub->ending) /* else it also ends so when a session is closed, or a message cancelled, that was on its way */
-        return;
-    int result = wf_coll_listen_for(hub);
-    if (result < 0)
-        wf_coll_fail_all(hub, result, "%s", weft_last_error());
+    listen_again(hub); /* it also ends so when a session is closed, or a message cancelled, that was on its way */
 }
 
 /* --- the rounds --- */
@@ -251,6 +258,9 @@ void wf_coll_drive(struct wf_coll_hub *hub)
             count += take_events(hub);
         } while (count > 0 && hub->finished == before);
         wf_coll_judge_trouble(hub);
+        hub->crowded = false;
+        listen_again(hub);
+        wf_coll_say_again(hub);
         count = wf_coll_collectives_tend(hub);
     } while (count > 0 && hub->finished == before);
     int64_t now_ns = wf_coll_now_ns();

@@ -215,10 +215,11 @@ struct wf_coll_hub {
     uint32_t strangers, on_demand;
     uint64_t uses, met; /* met: sessions so far */
     char refused[1024];
-    uint64_t left_at; /* ending: the first operation of the whole that this member has not done */
-    bool ending;      /* the whole is being destroyed */
-    bool over;        /* it is: nothing is left but other groups that are not destroyed yet */
-    uint32_t notes;   /* sends under way */
+    uint64_t left_at;            /* ending: the first operation of the whole that this member has not done */
+    bool ending;                 /* the whole is being destroyed */
+    bool over;                   /* it is: nothing is left but other groups that are not destroyed yet */
+    uint32_t notes;              /* sends under way */
+    struct wf_coll_note *unsent; /* of these, what waits for a request: the setting `requests` is in the way */
     bool receiving;
     struct wf_coll_task received;
     char message[WF_COLL_MESSAGE_BYTES + 1];

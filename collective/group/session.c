@@ -65,6 +65,7 @@ void wf_coll_session_close(struct wf_coll_hub *hub, struct wf_coll_session *sess
     if (session->on_demand)
         hub->on_demand--;
     session->state = WF_COLL_CLOSED;
+    wf_coll_unsay(hub, session);
     wf_coll_wake(hub);
     if (session->dialling && hub->ending && !session->dialled.taken)
         weft_cancel(session->dialling); /* else it ends in order, without a word in the other one's log */

@@ -26,8 +26,12 @@ bool wf_coll_hello_read(const char *text, struct wf_coll_hello_words *words)
 }
 
 /* A message of control that is on its way. */
-struct note {
+struct wf_coll_note {
     struct wf_coll_task task;
+    struct wf_coll_note *next; /* unsent */
+    struct wf_coll_session *session;
+    enum wf_coll_kind kind;
+    size_t length;
     char text[];
 };
 
@@ -35,7 +39,46 @@ static void sent(struct wf_coll_hub *hub, struct wf_coll_task *task, const struc
 {
     (void)completion;
     hub->notes--;
-    free((struct note *)task);
+    free((struct wf_coll_note *)task);
+}
+
+/* False: not now, the setting `requests` is in the way. */
+static bool post(struct wf_coll_hub *hub, struct wf_coll_note *note)
+{
+    struct weft_options options = {.queue = hub->queue, .user_data = &note->task};
+    struct weft_request *request;
+    int result = weft_send(note->session->control, note->text, note->length, note->kind, &options, &request);
+    if (result == -EAGAIN)
+        return false;
+    if (result < 0)
+        sent(hub, &note->task, NULL);
+    return true;
+}
+
+void wf_coll_say_again(struct wf_coll_hub *hub)
+{
+    while (hub->unsent) {
+        struct wf_coll_note *note = hub->unsent, *next = note->next;
+        if (!post(hub, note)) {
+            hub->crowded = true;
+            return;
+        }
+        hub->unsent = next;
+    }
+}
+
+void wf_coll_unsay(struct wf_coll_hub *hub, const struct wf_coll_session *session)
+{
+    struct wf_coll_note **at = &hub->unsent;
+    while (*at) {
+        struct wf_coll_note *note = *at;
+        if (note->session != session) {
+            at = &note->next;
+            continue;
+        }
+        *at = note->next;
+        sent(hub, &note->task, NULL);
+    }
 }
 
 void wf_coll_say_bytes(struct wf_coll_hub *hub, struct wf_coll_session *session, enum wf_coll_kind kind,
@@ -43,18 +86,18 @@ void wf_coll_say_bytes(struct wf_coll_hub *hub, struct wf_coll_session *session,
 {
     if (!session->control || session->state == WF_COLL_CLOSED)
         return;
-    struct note *note = malloc(sizeof *note + length + 1);
+    struct wf_coll_note *note = malloc(sizeof *note + length + 1), **last = &hub->unsent;
     if (!note) {
         wf_coll_fail_all(hub, -ENOMEM, "no memory for a message to rank %lld", (long long)session->rank);
         return;
     }
-    note->task.ended = sent;
+    *note = (struct wf_coll_note){.task.ended = sent, .session = session, .kind = kind, .length = length};
     memcpy(note->text, text, length);
-    struct weft_options options = {.queue = hub->queue, .user_data = &note->task};
-    struct weft_request *request;
     hub->notes++;
-    if (weft_send(session->control, note->text, length, kind, &options, &request) < 0)
-        sent(hub, &note->task, NULL);
+    while (*last)
+        last = &(*last)->next;
+    *last = note;
+    wf_coll_say_again(hub);
 }
 
 void wf_coll_say(struct wf_coll_hub *hub, struct wf_coll_session *session, enum wf_coll_kind kind, const char *format,

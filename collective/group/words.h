@@ -38,10 +38,15 @@ int wf_coll_hello_write(const struct wf_coll_hello_words *words, char *text, siz
 /* False: it is none. A HELLO of another version has its version, and nothing else. */
 bool wf_coll_hello_read(const char *text, struct wf_coll_hello_words *words);
 
-/* Sends it; a copy is kept until that is done. What fails shows when the session is lost. */
+/* Sends it; a copy is kept until that is done. What fails shows when the session is lost. While no request is left,
+ * what is said waits for one, in its order. */
 void wf_coll_say(struct wf_coll_hub *hub, struct wf_coll_session *session, enum wf_coll_kind kind, const char *format,
                  ...) __attribute__((format(printf, 4, 5)));
 void wf_coll_say_bytes(struct wf_coll_hub *hub, struct wf_coll_session *session, enum wf_coll_kind kind,
                        const char *text, size_t length);
+/* What waits for a request. */
+void wf_coll_say_again(struct wf_coll_hub *hub);
+/* What waits for one, and was for this session, which is closed. */
+void wf_coll_unsay(struct wf_coll_hub *hub, const struct wf_coll_session *session);
 
 #endif

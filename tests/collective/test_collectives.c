@@ -218,6 +218,41 @@ static void many_at_once(void)
         with(sizes[i], LOOP_SANITIZED ? 3001 : 70001, NULL, at_once);
 }
 
+/* More is started than there are requests: barriers and collectives wait for one, and nothing that members say is lost.
+ */
+static int crowded(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    enum { STARTED = 8 };
+    struct weft_completion completion;
+    uint64_t count = process->number;
+    int32_t *sums = malloc(STARTED * count * sizeof *sums);
+    int result = 0;
+    for (uint64_t i = 0; i < STARTED * count; i++)
+        sums[i] = (int32_t)(process->rank + i);
+    for (int i = 0; i < STARTED && result == 0; i++) {
+        int32_t *at = sums + (uint64_t)i * count;
+        result = weft_group_all_reduce_start(group, at, at, count, WEFT_INT32, WEFT_SUM, 0, NULL, err);
+        if (result == 0)
+            result = weft_group_barrier_start(group, GROUP_MS, NULL, err);
+    }
+    for (int i = 0; i < 2 * STARTED && result == 0; i++) {
+        LOOP_CHECK(weft_group_wait(group, GROUP_MS, &completion, 1) == 1, "%d of %d have ended", i, 2 * STARTED);
+        LOOP_CHECK(completion.status == 0, "%s", completion.text);
+    }
+    int32_t ranks = (int32_t)process->size;
+    for (uint64_t i = 0; i < STARTED * count && result == 0; i++)
+        LOOP_CHECK(sums[i] == ranks * (ranks - 1) / 2 + ranks * (int32_t)i, "element %llu is %d", (unsigned long long)i,
+                   sums[i]);
+    free(sums);
+    return result < 0 ? result : group_pass(process, group, GROUP_MS, err);
+}
+
+static void few_requests(void)
+{
+    with(4, LOOP_SANITIZED ? 10001 : 100000, "requests=16", crowded);
+    with(7, 3001, "requests=16", crowded);
+}
+
 /* --- a bad network --- */
 
 static int under_faults(struct group_process *process, struct weft_group *group, struct weft_error *err)
@@ -330,7 +365,7 @@ int main(int argc, char **argv)
     bool is_large = argc > 1 && strcmp(argv[1], "large") == 0;
     loop_begin(is_large ? 1 : argc, argv);
     const struct CMUnitTest quick[] = {
-        LOOP_CASE(every_call, 110), LOOP_CASE(many_at_once, 60), LOOP_CASE(flipped, 60),
+        LOOP_CASE(every_call, 110), LOOP_CASE(many_at_once, 60), LOOP_CASE(few_requests, 60), LOOP_CASE(flipped, 60),
         LOOP_CASE(rails_lost, 60),  LOOP_CASE(refused, 20),      LOOP_CASE(table, 5),
     };
     const struct CMUnitTest full[] = {
