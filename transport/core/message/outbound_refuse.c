@@ -31,6 +31,7 @@ void wf_outbound_refuse_unheard(struct wf_outbound *outbound, int status)
     wf_stage_out_withdraw(outbound);
     if (outbound->in_engine > 0) { /* copies to slots are under way: the message ends after them */
         outbound->doomed = status;
+        wf_connection_ready(outbound->connection); /* it may have been the only one to send */
         return;
     }
     outbound->note = outbound->list = NULL;
