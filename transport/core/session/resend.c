@@ -158,7 +158,8 @@ void wf_resend_stage(struct wf_session *session)
 {
     struct wf_strays *strays =
         &session->loss.strays[wf_group(0, WF_CHANNEL_BULK)]; /* no others are from device memory */
-    const struct wf_stray *stray = strays->staging ? head(session, 0, strays) : NULL;
+    bool over = session->guard.state == WF_SESSION_FAILED || session->guard.state == WF_SESSION_DEAD;
+    const struct wf_stray *stray = strays->staging && !over ? head(session, 0, strays) : NULL;
     if (stray)
         strays->staging = !is_staged(&stray->retained);
 }
