@@ -43,10 +43,15 @@ static uint32_t take_one(struct wf_blocks *blocks)
     return block;
 }
 
+bool wf_blocks_fit(const struct wf_blocks *blocks, uint64_t bytes)
+{
+    return wf_burst_charge(bytes) / WF_BLOCK_BYTES <= blocks->free;
+}
+
 uint32_t wf_blocks_take(struct wf_blocks *blocks, uint64_t bytes)
 {
     uint32_t wanted = (uint32_t)(wf_burst_charge(bytes) / WF_BLOCK_BYTES);
-    if (wanted > blocks->free)
+    if (!wf_blocks_fit(blocks, bytes))
         return WF_NO_BLOCK;
     uint32_t first = take_one(blocks), last = first;
     for (uint32_t i = 1; i < wanted; i++)

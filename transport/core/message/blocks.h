@@ -5,6 +5,7 @@
 #ifndef WF_CORE_MESSAGE_BLOCKS_H
 #define WF_CORE_MESSAGE_BLOCKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "wire/burst.h"
@@ -23,6 +24,7 @@ struct wf_blocks {
 int wf_blocks_init(struct wf_blocks *blocks, uint64_t bytes);
 void wf_blocks_fini(struct wf_blocks *blocks);
 
+bool wf_blocks_fit(const struct wf_blocks *blocks, uint64_t bytes);
 /* A chain of blocks for `bytes`, or WF_NO_BLOCK: the peer has sent more than its credit. */
 uint32_t wf_blocks_take(struct wf_blocks *blocks, uint64_t bytes);
 void wf_blocks_give(struct wf_blocks *blocks, uint32_t first);

@@ -73,6 +73,12 @@ static void release(struct wf_inbound *inbound)
     wf_pool_give(&desk->inbound_pool, inbound);
 }
 
+bool wf_inbound_fits(const struct weft_connection *connection, uint64_t total, bool offered)
+{
+    uint64_t burst = burst_of(connection->desk, total, offered);
+    return burst == 0 || wf_blocks_fit(&connection->desk->blocks, burst);
+}
+
 struct wf_inbound *wf_inbound_create(struct weft_connection *connection, uint64_t number, uint64_t tag, uint64_t total,
                                      bool offered)
 {

@@ -87,7 +87,9 @@ struct wf_inbound {
     struct wf_range_set arrived;
 };
 
-/* A new message of the peer. NULL when memory is out. */
+/* Is there room in the pool for what comes of it unasked? */
+bool wf_inbound_fits(const struct weft_connection *connection, uint64_t total, bool offered);
+/* A new message of the peer. NULL: it does not fit, or memory is out. */
 struct wf_inbound *wf_inbound_create(struct weft_connection *connection, uint64_t number, uint64_t tag, uint64_t total,
                                      bool offered);
 /* The same, of a message that has come whole; no byte of it goes elsewhere than to the pool. */

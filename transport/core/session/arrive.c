@@ -98,6 +98,8 @@ static int introduce(struct weft_connection *connection, const struct wf_frame *
         return violation(session, frame, "is beyond the limit of introductions");
     bool unsolicited = frame->type == WF_DATA && !(frame->flags & WF_FLAG_WRITE);
     *out = wf_inbound_create(connection, frame->msg, frame->key, frame->total, !unsolicited);
+    if (!*out && wf_inbound_fits(connection, frame->total, !unsolicited))
+        return -ENOMEM;
     if (!*out)
         return violation(session, frame, "is beyond the credit for unsolicited bytes");
     (*out)->flags = frame->flags & KIND_FLAGS;
