@@ -226,6 +226,50 @@ static void notifications_of_all_kinds(void)
     loop_pair_destroy(&pair);
 }
 
+/* Who reads may close once the read is done. Its end comes to the owner later than the close, and the notification
+ * after it, which a receive waits for. Every other time it is the session that is closed. */
+static void notifications_before_the_close(void)
+{
+    enum { SIZE = 70001 };
+    struct region region;
+    struct weft_connection *ends[2];
+    struct weft_error err;
+    static unsigned char data[SIZE];
+
+    for (int i = 0; i < LOOP_COUNT(20, 5); i++) {
+        loop_pair_create(&pair, NULL, NULL, 2);
+        region_create(&region, SIZE);
+        for (int k = 0; k < 20; k++) {
+            loop_connection(&pair, 0, ends);
+            struct weft_options options = {.flags = WEFT_NOTIFY, .notify_tag = 5};
+            struct weft_request *note = NULL, *late = NULL, *read = NULL;
+            size_t size = k % 2 ? SIZE : 100;
+            int rc = weft_recv_notification(ends[1], NULL, 0, NULL, &note);
+            LOOP_CHECK(rc == 0, "weft_recv_notification: %s", strerror(-rc));
+            rc = weft_recv_notification(ends[1], NULL, 0, NULL, &late);
+            LOOP_CHECK(rc == 0, "weft_recv_notification: %s", strerror(-rc));
+            meet_the_owner();
+            rc = weft_read(ends[0], data, size, region.key, 0, &options, &read);
+            LOOP_CHECK(rc == 0, "weft_read: %s", strerror(-rc));
+            loop_done(read, 0, size);
+            bool all = k == 19 && i % 2;
+            if (all)
+                LOOP_CALL(weft_peer_close(pair.node[0].peer, LOOP_WAIT_MS, &err), &err);
+            else
+                LOOP_CALL(weft_connection_close(ends[0], LOOP_WAIT_MS, &err), &err);
+            struct weft_completion completion = loop_end(note);
+            LOOP_CHECK(completion.status == 0 && completion.tag == 5, "round %d of %d: %s", k, i, completion.text);
+            completion = loop_end(late);
+            LOOP_CHECK(completion.status == -ESHUTDOWN, "nothing can come: %s", completion.text);
+            LOOP_CALL(weft_connection_close(ends[1], LOOP_WAIT_MS, &err), &err);
+            if (all)
+                pair.node[0] = (struct loop_node){.context = pair.node[0].context, .endpoint = pair.node[0].endpoint};
+        }
+        region_destroy(&region);
+        loop_pair_destroy(&pair);
+    }
+}
+
 /* --- lists --- */
 
 /* Pieces in an order of their own on either side, none aligned, some empty, some that touch. */
@@ -644,6 +688,7 @@ int main(int argc, char **argv)
         LOOP_CASE(many_among_messages, 20),
         LOOP_CASE(notifications_follow_their_data, 20),
         LOOP_CASE(notifications_of_all_kinds, 20),
+        LOOP_CASE(notifications_before_the_close, 40),
         LOOP_CASE(lists_there_and_back, 30),
         LOOP_CASE(list_of_a_hundred_thousand, 30),
         LOOP_CASE(lists_at_once, 20),

@@ -15,9 +15,10 @@ static void end_posted(struct weft_connection *connection, int status)
     WF_LIST_EACH (link, following, &connection->desk->book->requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
         bool receiving = request->kind == WF_REQUEST_RECV || request->kind == WF_REQUEST_NOTE;
+        bool to_come = request->kind == WF_REQUEST_NOTE && wf_match_notes_to_come(connection);
         if (request->connection != connection || !receiving)
             continue;
-        if (!request->inbound || status == -ECANCELED)
+        if ((!request->inbound && !to_come) || status == -ECANCELED)
             wf_request_cancel(request, status);
     }
 }
@@ -132,7 +133,8 @@ int wf_connection_take_close(struct wf_desk *desk, const struct wf_frame *frame)
     wf_connection_opened(connection);
     wf_match_notes(desk); /* notifications that came before CLOSE are still delivered */
     connection->close_seen = true;
-    /* Every message of the peer is here or refused: a posted receive without a match can wait for nothing. */
+    /* Every message of the peer is here or refused: a posted receive without a match can wait for nothing but a
+     * notification whose operation has not ended here. */
     end_posted(connection, -ESHUTDOWN);
     /* Introduced messages stay: the peer acknowledges or refuses each. CLOSE may overtake that on another channel. */
     drop_pending(connection, -ESHUTDOWN);

@@ -220,7 +220,8 @@ void wf_match_receive(struct weft_request *request)
         return;
     }
     int over = wf_match_over(connection);
-    if (over < 0) {
+    bool to_come = request->kind == WF_REQUEST_NOTE && wf_match_notes_to_come(connection);
+    if (over < 0 && !to_come) {
         wf_request_complete(request, over, 0);
         return;
     }
@@ -277,6 +278,20 @@ void wf_match_release_notes(struct weft_connection *connection, uint64_t number)
     }
 }
 
+bool wf_match_notes_to_come(const struct weft_connection *connection)
+{
+    bool any = !wf_list_empty(&connection->early_notes) || !wf_list_empty(&connection->notes);
+    return any && wf_guard_over(connection->desk->guard) == 0;
+}
+
+/* The peer has closed the connection, and its last notification is handed out. */
+static void end_posted_notes(struct weft_connection *connection)
+{
+    struct wf_link *link;
+    while ((link = wf_list_first(&connection->posted_notes)))
+        wf_request_cancel(request_of(link), -ESHUTDOWN);
+}
+
 void wf_match_notes(struct wf_desk *desk)
 {
     struct wf_link *link;
@@ -291,6 +306,8 @@ void wf_match_notes(struct wf_desk *desk)
             if (!ended_as_too_small(note, request))
                 join(note, request);
         }
+        if (connection->close_seen && !wf_match_notes_to_come(connection))
+            end_posted_notes(connection);
         connection->pins -= 1;
         wf_connection_check(connection);
     }

@@ -53,8 +53,12 @@ void wf_match_release_notes(struct weft_connection *connection, uint64_t number)
 /* The receive of a parked message may be written to now. The message may be gone afterwards. */
 void wf_match_unpark(struct wf_inbound *inbound);
 
-/* Hands out notifications that have become due. May drop the lock. */
+/* Hands out notifications that have become due, and ends what waits for one where none can come any more. May drop the
+ * lock. */
 void wf_match_notes(struct wf_desk *desk);
+
+/* Is there one that no receive has got so far, or whose operation has not ended? CLOSE may overtake that. */
+bool wf_match_notes_to_come(const struct weft_connection *connection);
 
 /* Is the receive for messages with this tag? */
 bool wf_match_takes(const struct weft_request *request, uint64_t tag);

@@ -154,10 +154,14 @@ void wf_session_check_close(struct wf_session *session)
         return;
     if (session->guard.peer_closing && !goodbye_on_all(session))
         return;
-    if (session->guard.peer_closing)
+    if (session->guard.peer_closing) {
+        wf_match_notes(&session->desk); /* the last operation of the peer may have ended with its goodbye */
+        if (session->guard.state != WF_SESSION_UP)
+            return;
         cancel_all(session, false); /* the peer sends and takes no more; messages that are here still complete */
-    else if (!everything_told(session))
+    } else if (!everything_told(session)) {
         return;
+    }
     WF_REACHED_IF(session->guard.peer_closing, "session UP: BYE(done) of the peer on every channel");
     WF_REACHED_IF(!session->guard.peer_closing, "session UP: close by the user and everything acknowledged");
     wf_guard_enter(&session->guard, WF_SESSION_CLOSING);
