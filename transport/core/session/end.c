@@ -22,7 +22,9 @@
 static void leave_endpoints(struct wf_session *session)
 {
     WF_DESK_EACH_CONNECTION (connection, &session->desk) {
-        bool closed = !connection->held && !wf_link_in_list(&connection->accept_link);
+        bool opening =
+            connection->waiting && connection->waiting->kind == WF_REQUEST_OPEN; /* the user gets no handle */
+        bool closed = (!connection->held || opening) && !wf_link_in_list(&connection->accept_link);
         if (session->life.dismissed || closed)
             wf_connection_attach(connection, NULL);
     }
