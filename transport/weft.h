@@ -511,8 +511,9 @@ WEFT_API int weft_connection_open(struct weft_endpoint *endpoint, struct weft_pe
                                   int timeout_ms, struct weft_connection **out, struct weft_error *err);
 
 /* Takes a connection that `peer` has opened from its endpoint `remote_id` (or WEFT_ANY_ENDPOINT) to `endpoint`. Waits.
- * The caller owns the connection and closes it. Errors: -ETIMEDOUT, -EINVAL endpoint and peer are of different
- * contexts, -ENOMEM, or the peer's status. */
+ * One that the peer has closed since is among them while something that came on it was not received. The caller owns
+ * the connection and closes it. Errors: -ETIMEDOUT, -EINVAL endpoint and peer are of different contexts, -ENOMEM, or
+ * the peer's status. */
 WEFT_API int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
                                     int timeout_ms, struct weft_connection **out, struct weft_error *err);
 

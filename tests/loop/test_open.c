@@ -282,6 +282,46 @@ static void send_before_the_accept(void)
     loop_pair_destroy(&pair);
 }
 
+/* What was sent has arrived, although the sender has closed since: it can be accepted and received, also by receives of
+ * the endpoint. Where nothing was sent, there is nothing to accept. */
+static void closed_before_the_accept(void)
+{
+    enum { MESSAGES = 4 };
+    struct weft_connection *ends[2] = {NULL, NULL};
+    struct loop_message messages[MESSAGES];
+    struct weft_error err = {0};
+
+    loop_pair_create(&pair, NULL, NULL, 2);
+    struct loop_node *node = pair.node;
+    for (int count = 0; count <= MESSAGES; count++) {
+        LOOP_CALL(weft_connection_open(node[0].endpoint, node[0].peer, 0, LOOP_WAIT_MS, &ends[0], &err), &err);
+        for (int i = 0; i < count; i++) {
+            loop_message_create(&messages[i], 100, (uint64_t)i);
+            messages[i].send = loop_send(ends[0], messages[i].source.data, messages[i].source.size, (uint64_t)i);
+            loop_done(messages[i].send, 0, 100);
+        }
+        LOOP_CALL(weft_connection_close(ends[0], LOOP_WAIT_MS, &err), &err);
+        int rc = weft_connection_accept(node[1].endpoint, node[1].peer, 0, 0, &ends[1], &err);
+        LOOP_CHECK(rc == (count > 0 ? 0 : -ETIMEDOUT), "accept with %d messages: %d %s", count, rc, err.text);
+        for (int i = 0; i < count; i++) {
+            if (count % 2)
+                messages[i].recv = loop_recv(ends[1], messages[i].sink.data, 100, (uint64_t)i);
+            else
+                rc = weft_endpoint_recv(node[1].endpoint, messages[i].sink.data, 100, (uint64_t)i, NULL,
+                                        &messages[i].recv);
+            LOOP_CHECK(rc == 0, "%s", weft_last_error());
+            loop_done(messages[i].recv, 0, 100);
+            loop_message_verify(&messages[i]);
+            loop_message_destroy(&messages[i]);
+        }
+        if (count > 0) {
+            loop_done(loop_recv(ends[1], NULL, 0, 9), -ESHUTDOWN, 0);
+            LOOP_CALL(weft_connection_close(ends[1], LOOP_WAIT_MS, &err), &err);
+        }
+    }
+    loop_pair_destroy(&pair);
+}
+
 /* What waits for a connection to the endpoint ends with it, what waits for one to another endpoint goes on. */
 static void endpoint_destroyed_before_the_accept(void)
 {
@@ -317,6 +357,7 @@ int main(int argc, char **argv)
         LOOP_CASE(open_and_accept_time_out, 20),
         LOOP_CASE(accept_by_remote_endpoint, 20),
         LOOP_CASE(send_before_the_accept, 20),
+        LOOP_CASE(closed_before_the_accept, 20),
         LOOP_CASE(endpoint_destroyed_before_the_accept, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,10 +139,11 @@ int wf_connection_take_close(struct wf_desk *desk, const struct wf_frame *frame)
     /* Introduced messages stay: the peer acknowledges or refuses each. CLOSE may overtake that on another channel. */
     drop_pending(connection, -ESHUTDOWN);
     drop_parked(connection, -ESHUTDOWN);
-    if (!connection->held && connection->state != WF_CONNECTION_CLOSING) {
-        wf_link_remove(&connection->accept_link); /* the user has not accepted it, and cannot any more */
+    /* The user has not accepted it. If something has come on it, it can still be accepted. */
+    bool unread = !wf_list_empty(&connection->unexpected) || wf_match_notes_to_come(connection);
+    if (!connection->held && !unread && connection->state != WF_CONNECTION_CLOSING) {
+        wf_link_remove(&connection->accept_link);
         connection->state = WF_CONNECTION_CLOSING;
-        refuse_unmatched(connection);
     }
     connection->pins -= 1;
     wf_connection_check(connection);
