@@ -232,10 +232,11 @@ enum nccl_result plugin_iflush(void **request)
 }
 
 /* Waits for the end of a cancelled part, which may also have come before the cancel. */
-static enum nccl_result await_part(const struct plugin_comm *comm, struct plugin_part *part)
+static enum nccl_result await_part(const struct plugin_comm *comm, struct plugin_part *part, int64_t until_ns)
 {
     struct weft_completion completion;
-    int result = weft_wait(part->request, STOP_MS, &completion);
+    int64_t left_ms = (until_ns - plugin_now_ns()) / 1000000;
+    int result = weft_wait(part->request, left_ms > 0 ? (int)left_ms : 0, &completion);
     if (result == -ETIMEDOUT) {
         plugin_warn("an operation of %zu bytes did not end in %d s: its memory is still in use", part->capacity,
                     STOP_MS / 1000);
@@ -252,13 +253,14 @@ static enum nccl_result await_part(const struct plugin_comm *comm, struct plugin
 static enum nccl_result stop_parts(struct plugin_comm *comm, const struct plugin_memory *memory)
 {
     enum nccl_result result = NCCL_SUCCESS;
+    int64_t until_ns = plugin_now_ns() + STOP_MS * 1000000LL; /* for all of them: NCCL waits */
     pthread_mutex_lock(&comm->lock);
     for (int i = 0; i < PLUGIN_PARTS_MAX; i++)
         if (comm->parts[i].request && (!memory || comm->parts[i].memory == memory))
             weft_cancel(comm->parts[i].request);
     for (int i = 0; i < PLUGIN_PARTS_MAX; i++) {
         struct plugin_part *part = &comm->parts[i];
-        if (part->request && (!memory || part->memory == memory) && await_part(comm, part) != NCCL_SUCCESS)
+        if (part->request && (!memory || part->memory == memory) && await_part(comm, part, until_ns) != NCCL_SUCCESS)
             result = NCCL_INTERNAL_ERROR;
     }
     pthread_mutex_unlock(&comm->lock);
