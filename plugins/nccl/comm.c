@@ -368,8 +368,12 @@ static enum nccl_result connect_locked(struct plugin_device *device, struct plug
         return NCCL_SUCCESS;
     if (result == 1) {
         *out = make_comm(device, joining->session, joining->connection, NULL, user ? user->profiler : NULL);
-        if (!*out)
+        if (!*out) {
             result = -ENOMEM;
+            snprintf(err.text, sizeof err.text, "no memory");
+            close_connection(device, joining->connection, NULL);
+            plugin_session_leave(device, joining->session);
+        }
     }
     if (result < 0)
         plugin_warn("%s: connect: %s", device->name, err.text);
