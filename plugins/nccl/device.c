@@ -104,6 +104,8 @@ static int make_settings(struct plugin_device *device, const struct weft_interfa
     result = weft_config_set(config, "cuda", gpu ? "require" : "off", err);
     if (result == 0 && !gpu)
         result = weft_config_set(config, "devmem", "off", err);
+    if (result == 0 && !gpu)
+        result = weft_config_set(config, "gpus", "", err);
     if (result == 0)
         result = weft_config_set(config, "peers", PEERS_MOST, err);
     if (result == 0)

@@ -23,6 +23,12 @@ static void basic(void)
     ranks_end();
 }
 
+static void gpus_named(void)
+{
+    CHECK(setenv("WEFT_GPUS", "0", 1) == 0, "no memory");
+    basic();
+}
+
 static void profiled(void)
 {
     ranks_begin(1);
@@ -310,6 +316,8 @@ static void shared_sockets(void)
 const struct conform_case conform_connect_cases[] = {
     {"basic", "connect", "a few messages in a ring: nothing blocks, nothing is printed, no warning", basic, 0, 30,
      false},
+    {"gpus_named", "connect", "GPUs of the environment are no matter where host memory alone is taken", gpus_named, 0,
+     30, false},
     {"profiled", "connect", "NCCL's profiler gets events, and each of them stops", profiled, 10, 30, false},
     {"every_device", "connect", "each device that is announced carries messages", every_device, 0, 60, false},
     {"call_again", "connect", "accept before connect gives NULL, connect before accept does not block", call_again, 0,
