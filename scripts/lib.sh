@@ -1,6 +1,13 @@
 # shellcheck shell=bash
 # lib.sh: what the scripts that measure have in common; they source it. A script has a function `usage`.
 
+# Numbers have a decimal point in every language: with a comma, awk and sort would read 0.853 as 0. Letters stay the user's.
+if [[ ${LC_ALL-} ]]; then
+    export LANG=$LC_ALL LC_CTYPE=$LC_ALL
+    unset LC_ALL
+fi
+export LC_NUMERIC=C
+
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 wrong_usage() {
     say "$*"

@@ -15,7 +15,7 @@ parse_rate() {
 # the rail.
 # shellcheck disable=SC2034  # used by the scripts
 bucket() {
-    read -r burst limit < <(awk -v rate="$2" -v frame="$frame" -v verb="$1" 'BEGIN {
+    read -r burst limit < <(LC_ALL=C awk -v rate="$2" -v frame="$frame" -v verb="$1" 'BEGIN {
         bytes = rate * (rate ~ /g/ ? 1e9 : rate ~ /m/ ? 1e6 : rate ~ /k/ ? 1e3 : 1) / 8
         burst = bytes * 0.002; if (burst < 2 * (frame + 14)) burst = 2 * (frame + 14)
         if (verb == "change" && burst < 66000) burst = 66000

@@ -63,6 +63,25 @@ run "$suite" combine gloo_cpu_benchmark.csv unchecked.csv --out unchecked
 grep -qxF '| nccl | gpu | 2 | all_reduce | 100 MB | 1.000 | 104.858 | 104.858 | - |' unchecked/full_results.md ||
     fail "what was not verified: $(cat unchecked/full_results.md)"
 
+# --- in a language that writes 0,853, awk and sort read numbers as everywhere, and letters stay UTF-8 ---
+
+for tool in awk sort; do
+    program comma "$tool" <<EOF
+[[ \${LC_ALL:-\${LC_NUMERIC-}} == C && \${LC_ALL:-\${LC_CTYPE:-\${LANG-}}} == de_DE.UTF-8 ]] || echo "$tool" >>"$scratch/commas"
+exec "$(command -v "$tool")" "\$@"
+EOF
+done
+for variable in LANG LC_NUMERIC LC_ALL; do
+    german=(env -u LC_CTYPE -u LC_ALL LANG=de_DE.UTF-8 "$variable=de_DE.UTF-8" PATH="$scratch/comma:$PATH")
+    run "${german[@]}" "$suite" combine gloo_cpu_benchmark.csv nccl_gpu_benchmark.csv --out comma
+    expect_status 0 "combine, $variable=de_DE.UTF-8"
+    cmp -s both/full_results.md comma/full_results.md || fail "$variable=de_DE.UTF-8: $(cat comma/full_results.md)"
+    # shellcheck disable=SC2016  # expanded by that shell
+    run "${german[@]}" bash -c '. "$1/scripts/lib.sh" && printf "1.5\n3\n2.5\n" | median' bash "$root"
+    expect_text '2.5' "$variable=de_DE.UTF-8: the median"
+done
+[[ ! -e commas ]] || fail "in a language with decimal commas: $(sort commas | uniq -c)"
+
 # --- operations are kept apart ---
 
 {
