@@ -54,18 +54,23 @@ rows_of() { awk -F, -v backend="$1" 'NR == 1 || $1 == backend' "$2"; }
 
 # measure DEVICE BACKENDS PROCESSES OPTION...: a file for each backend that has figures.
 measure() {
-    local device=$1 backends=$2 all=$out/.measured.csv backend status
+    local device=$1 backends=$2 all=$out/.measured.csv backend found status
     rm -f -- "$all"
     "$weft" collective --backend "$backends" --processes "$3" --place in --size 1M,10M,100M,1G --duration 4 \
         "${@:4}" --csv "$all"
     status=$?
-    [[ -s $all ]] || return "$status"
-    rm -f -- "$out"/*_"$device"_benchmark.csv # of a run before, on a machine and with a build that may be others
-    # shellcheck disable=SC2013  # names of backends
-    for backend in $(awk -F, 'NR > 1 { print $1 }' "$all" | sort -u); do
-        rows_of "$backend" "$all" >"$out/${backend}_${device}_benchmark.csv"
+    [[ -e $all ]] || return "$status"
+    found=$(awk -F, 'NR > 1 { print $1 }' "$all" | sort -u)
+    if [[ $found ]]; then
+        rm -f -- "$out"/*_"$device"_benchmark.csv # of a run before, on a machine and with a build that may be others
+        for backend in $found; do
+            if ! rows_of "$backend" "$all" >"$out/${backend}_${device}_benchmark.csv"; then
+                say "${backend}_${device}_benchmark.csv could not be written: all figures are in $all"
+                return 1
+            fi
+        done
         measured=1
-    done
+    fi
     rm -f -- "$all"
     return "$status"
 }

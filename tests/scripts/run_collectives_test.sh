@@ -30,6 +30,26 @@ else
     expect_text 'no plots: gnuplot is not here' cpu
 fi
 
+# --- a run without figures leaves those of the run before; figures go only when they are where they belong ---
+
+before=$(<cpu/weft_cpu_benchmark.csv)
+program nothing/bin weft <<EOF
+while [[ \$1 != --csv ]]; do shift; done
+head -n "\${LINES_OF_CSV:-1}" cpu/weft_cpu_benchmark.csv >"\$2.new" && mv "\$2.new" "\$2"
+exit 77
+EOF
+mkdir nothing/out && cp cpu/weft_cpu_benchmark.csv nothing/out
+run env WEFT_BUILD=nothing "$suite" cpu --out nothing/out
+expect_status 77 'nothing was measured'
+[[ $(<nothing/out/weft_cpu_benchmark.csv) == "$before" ]] || fail "nothing was measured, and what was before: $(ls nothing/out)"
+[[ ! -e nothing/out/.measured.csv ]] || fail 'nothing was measured: a head stays'
+rm nothing/out/weft_cpu_benchmark.csv
+mkdir nothing/out/weft_cpu_benchmark.csv # as a disk that is full
+LINES_OF_CSV=3 WEFT_BUILD=nothing run "$suite" cpu --out nothing/out
+expect_status 1 'a file that cannot be written'
+expect_text nothing/out/.measured.csv 'a file that cannot be written'
+(($(wc -l <nothing/out/.measured.csv) == 3)) || fail 'a file that cannot be written: the figures are gone'
+
 # --- two files become one: made-up figures, so that every sentence is known ---
 
 head=$(head -n 1 cpu/weft_cpu_benchmark.csv)
