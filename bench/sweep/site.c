@@ -264,8 +264,10 @@ static int timeout_ms(const struct bench_site *site)
     int64_t seconds = PATIENCE_S + largest(site, WF_SET_CONNECT_TIMEOUT) + largest(site, WF_SET_TIMEOUT) +
                       4 * largest(site, WF_SET_DURATION) + largest(site, WF_SET_CHECK_TIME_MS) / 100;
 
-    /* So many messages may take any time: the run's own deadlines are all there is. */
-    if (largest(site, WF_SET_ITERS) > 0 || largest(site, WF_SET_WARMUP) > WARMUP_USUAL || seconds > INT32_MAX / 1000)
+    /* So many messages may take any time: the run's own deadlines are all there is. A mesh has some of every pair and
+     * size, whatever its duration. */
+    if (site->command == BENCH_MESH || largest(site, WF_SET_ITERS) > 0 || largest(site, WF_SET_WARMUP) > WARMUP_USUAL ||
+        seconds > INT32_MAX / 1000)
         seconds = INT32_MAX / 1000;
     return (int)seconds * 1000;
 }
