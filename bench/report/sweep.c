@@ -39,21 +39,28 @@ static void fini_points(struct points *points)
     report_texts_fini(&points->axes);
 }
 
+/* NAN: it is no number, with a unit of sizes or without. A list of addresses begins with a number, and is none. */
+static double worth(const char *text)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    double value = strtod(text, &end);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+
+    if (unit)
+        value *= pow(1024, (double)(unit - units + 1));
+    return end == text || end[unit ? 1 : 0] ? NAN : value;
+}
+
 /* Sizes and numbers by what they are worth, the rest by name. */
 static int compare_values(const char *one, const char *other)
 {
-    char *end_one, *end_other;
-    double a = strtod(one, &end_one), b = strtod(other, &end_other);
-    static const char units[] = "KMGT";
-    const char *unit_one = *end_one ? strchr(units, *end_one) : NULL,
-               *unit_other = *end_other ? strchr(units, *end_other) : NULL;
+    double a = worth(one), b = worth(other);
+    bool words_one = isnan(a), words_other = isnan(b);
 
     /* Numbers before words: a list in which some have one order and some another has none. */
-    bool words_one = end_one == one || isnan(a), words_other = end_other == other || isnan(b);
     if (words_one || words_other)
         return words_one && words_other ? strcmp(one, other) : words_one - words_other;
-    a *= unit_one ? pow(1024, (double)(unit_one - units + 1)) : 1;
-    b *= unit_other ? pow(1024, (double)(unit_other - units + 1)) : 1;
     return (a > b) - (a < b);
 }
 

@@ -107,7 +107,8 @@ static void faster_and_slower_are_beyond_chance(void **state)
     assert_string_equal(report_cell_named(figure, "beyond chance", 0), "faster");
     assert_string_equal(report_cell_named(figure, "beyond chance", 1), "slower");
     assert_string_equal(report_cell_named(figure, "beyond chance", 2), "");
-    assert_non_null(report_said(&one.verdict, "by more than the pairs differ, 1 is faster and 1 slower, of one run each"));
+    assert_non_null(
+        report_said(&one.verdict, "by more than the pairs differ, 1 is faster and 1 slower, of one run each"));
     close_made(&one);
     close_made(&other);
 }
@@ -404,6 +405,25 @@ static void a_surface_of_runs_is_over_what_differs(void **state)
     report_run_destroy(runs[1]);
 }
 
+static void lists_that_begin_alike_are_several_values(void **state)
+{
+    static const char *const lists[][2] = {{"10.0.0.1", "10.0.0.1,10.0.1.1"}, {"0,1", "0,2"}, {"1M", "1M,2M"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        struct report_run *runs[] = {run_with(lists[i][1], "1", 5), run_with(lists[i][0], "1", 4)};
+        struct report_figures figures = {0};
+        assert_int_equal(report_surface_of_runs(&figures, runs, 2, NULL), 0);
+        const struct report_figure *surface = report_figure_named(&figures, "surface");
+        assert_int_equal(surface->rows, 2);
+        assert_string_equal(report_cell_named(surface, "chunk", 0), lists[i][0]);
+        assert_string_equal(report_cell_named(surface, "chunk", 1), lists[i][1]);
+        report_figures_fini(&figures);
+        report_run_destroy(runs[0]);
+        report_run_destroy(runs[1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +438,7 @@ int main(void)
         cmocka_unit_test(axes_are_the_settings_of_a_sweep),
         cmocka_unit_test(one_axis_is_bars),
         cmocka_unit_test(a_surface_of_runs_is_over_what_differs),
+        cmocka_unit_test(lists_that_begin_alike_are_several_values),
     };
 
     return cmocka_run_group_tests(tests, report_folder_setup, report_folder_teardown);
