@@ -52,9 +52,11 @@ static struct device *device_of(struct device *devices, size_t *count, const str
     return &devices[(*count)++];
 }
 
-/* A core that nobody bound is one of many. */
+/* A core that nobody bound is one of many. A row without a value for this chart takes no place of a device. */
 static bool is_drawn(const struct timeline *of, const struct row *row)
 {
+    if (isnan(report_csv_number(row->texts[of->field])))
+        return false;
     return of->field != BUSY || strcmp(row->texts[DEVICE], "cpu") == 0 || row->texts[BOUND][0] == '1';
 }
 
@@ -64,8 +66,6 @@ static void add_value(struct report_figure *figure, const struct timeline *of, c
     double value = report_csv_number(row->texts[of->field]), shown = value * of->factor;
     char name[96];
 
-    if (isnan(value))
-        return;
     if (of->counted) {
         shown = (value - device->value) * of->factor / (row->at - device->at);
         device->value = value;

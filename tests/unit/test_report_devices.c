@@ -175,6 +175,26 @@ static void a_header_alone_and_lost_columns_are_no_harm(void **state)
     }
 }
 
+static void a_core_takes_no_place_of_a_gpu(void **state)
+{
+    char text[8192] = "timestamp_ns,node,device,temperature_c,busy,bound\n";
+
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        size_t length = strlen(text);
+        snprintf(text + length, sizeof text - length, "1000000000,0,cpu%d,,0.5,1\n", i);
+    }
+    strcat(text, "1000000000,0,gpu0,50,,\n");
+    struct report_run *run = sense_run(text);
+    struct report_figures figures = {0};
+    assert_int_equal(report_sense(&figures, run, NULL), 0);
+    const struct report_figure *heat_of = report_figure_named(&figures, "temperature");
+    assert_non_null(heat_of);
+    assert_string_equal(report_cell_named(heat_of, "device", 0), "node0 gpu0");
+    report_figures_fini(&figures);
+    report_run_destroy(run);
+}
+
 /* --- rails --- */
 
 static void a_share_is_beside_that_of_the_line_rates(void **state)
@@ -240,6 +260,7 @@ int main(void)
         cmocka_unit_test(gpus_of_results_are_read_whatever_they_say),
         cmocka_unit_test(timelines_are_of_devices),
         cmocka_unit_test(a_header_alone_and_lost_columns_are_no_harm),
+        cmocka_unit_test(a_core_takes_no_place_of_a_gpu),
         cmocka_unit_test(a_share_is_beside_that_of_the_line_rates),
         cmocka_unit_test(marks_of_rails_are_of_those_that_failed),
     };
