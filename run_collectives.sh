@@ -212,7 +212,7 @@ all() {
 
 profile() {
     local ranks=4
-    [[ -z ${SLURM_PROCID-}${PMIX_RANK-}${PMI_RANK-}${RANK-} ]] || ranks=found
+    ! is_launched || ranks=found
     "$weft" collective --processes "$ranks" --op all_reduce,all_gather,reduce_scatter --size 4M,16M,64M --place out \
         --profile "$out" "$@"
 }

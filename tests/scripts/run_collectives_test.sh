@@ -9,7 +9,7 @@ suite=$root/run_collectives.sh
 WEFT_BUILD=$(cd -- "$(dirname -- "${WEFT_TEST_PROGRAM:?}")/.." && pwd)
 export WEFT_BUILD
 cd -- "$scratch" || exit 1
-unset SLURM_PROCID PMIX_RANK PMI_RANK RANK
+unset WORLD_SIZE SLURM_STEP_NUM_TASKS PMI_SIZE PMIX_NAMESPACE CUDA_VISIBLE_DEVICES
 
 # --- a small one, on Weft alone: others may not be installed ---
 
@@ -127,6 +127,21 @@ expect_status 0 profile
 for operation in AllReduce AllGather ReduceScatter; do
     grep -q "^  $operation: .* ms | AlgBW: .* GB/s | BusBW: .* GB/s$" profiles/* || fail "profile: $(cat profiles/*)"
 done
+
+# A script of sbatch and a shell in a step of one task have a rank, and start their own; a rank of several is one.
+program words/bin weft <<<'printf "<%s>" "$@"'
+while read -r ranks variables; do
+    # shellcheck disable=SC2086  # several
+    run env WEFT_BUILD=words $variables "$suite" profile --out profiles
+    expect_text "<collective><--processes><$ranks>" "profile with $variables"
+done <<'EOF'
+4 SLURM_PROCID=0 SLURM_NTASKS=8
+4 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 PMI_RANK=0 PMI_SIZE=1
+found SLURM_PROCID=3 SLURM_STEP_NUM_TASKS=8
+found PMIX_RANK=1 PMIX_NAMESPACE=job
+found PMI_RANK=1 PMI_SIZE=2
+found RANK=1 WORLD_SIZE=2
+EOF
 
 # --- GPUs ---
 
