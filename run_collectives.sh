@@ -42,7 +42,21 @@ Exit status: 0 everything ran and was right; 1 something failed; 2 wrong usage; 
 EOF
 }
 
-gpu_count() { nvidia-smi -L 2>/dev/null | grep -c '^GPU'; }
+# gpu_count: those that CUDA has for a program here; of its list, the ones before an entry that is none.
+gpu_count() {
+    local count visible=0 gpu
+    local -a listed
+    count=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
+    if [[ ${CUDA_VISIBLE_DEVICES+set} ]]; then
+        IFS=', ' read -ra listed <<<"$CUDA_VISIBLE_DEVICES"
+        for gpu in "${listed[@]}"; do
+            [[ $gpu == [[:alnum:]]* && $gpu != NoDevFiles ]] || break
+            visible=$((visible + 1))
+        done
+        ((visible >= count)) || count=$visible
+    fi
+    echo "$count"
+}
 
 # processes_for GPUS: a GPU for each.
 processes_for() {

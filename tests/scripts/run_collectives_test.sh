@@ -150,6 +150,29 @@ PATH=$scratch/bin:$PATH run "$suite" gpu --out gpu
 expect_status 77 'gpu without GPUs'
 expect_text 'there are 0' 'gpu without GPUs'
 
+program bin nvidia-smi <<<'printf "GPU %s: a card\n" 0 1 2 3 4 5 6 7'
+while read -r seen list; do
+    CUDA_VISIBLE_DEVICES=$list PATH=$scratch/bin:$PATH run "$suite" gpu --out gpu
+    expect_status 77 "gpu with CUDA_VISIBLE_DEVICES='$list'"
+    expect_text "there are $seen" "gpu with CUDA_VISIBLE_DEVICES='$list'"
+done <<'EOF'
+0
+1 3
+1 GPU-8a1c-1
+1 5,-1,6
+0 -1
+EOF
+while read -r processes list; do
+    CUDA_VISIBLE_DEVICES=$list PATH=$scratch/bin:$PATH WEFT_BUILD=words run "$suite" gpu --out gpu
+    expect_text "<--processes><$processes>" "gpu with CUDA_VISIBLE_DEVICES='$list'"
+done <<'EOF'
+2 0,1
+2,4 4,5,6,7
+2,4,6 0,1,2,3,4,5,6,7,8,9
+EOF
+PATH=$scratch/bin:$PATH WEFT_BUILD=words run "$suite" gpu --out gpu
+expect_text '<--processes><2,4,6>' 'gpu with all GPUs'
+
 # --- wrong usage ---
 
 run "$suite"
