@@ -254,6 +254,7 @@ cpu | gpu | all | profile | combine) ;;
 esac
 [[ $mode != combine ]] || ((${#words[@]} == 2)) || wrong_usage 'combine takes two files, CPU.csv and GPU.csv'
 [[ $out ]] || wrong_usage '--out needs a folder'
+[[ $out == /* ]] || out=./$out # to awk a=b/FILE is no file
 find_program all # and the programs of other libraries
 for word in "${words[@]}"; do
     [[ $word != --self-test ]] || exec "$weft" collective "${words[@]}"

@@ -34,6 +34,7 @@ fi
 
 before=$(<cpu/weft_cpu_benchmark.csv)
 program nothing/bin weft <<EOF
+[[ \$1 == collective ]] || exit 3
 while [[ \$1 != --csv ]]; do shift; done
 head -n "\${LINES_OF_CSV:-1}" cpu/weft_cpu_benchmark.csv >"\$2.new" && mv "\$2.new" "\$2"
 exit 77
@@ -101,6 +102,20 @@ for variable in LANG LC_NUMERIC LC_ALL; do
     expect_text '2.5' "$variable=de_DE.UTF-8: the median"
 done
 [[ ! -e commas ]] || fail "in a language with decimal commas: $(sort commas | uniq -c)"
+
+# --- a folder whose name reads as an assignment, or as an option ---
+
+program copied/bin weft <<'EOF'
+[[ $1 == collective ]] || exec "$WEFT_TEST_PROGRAM" "$@"
+while [[ $1 != --csv ]]; do shift; done
+cp -- cpu/weft_cpu_benchmark.csv "$2"
+EOF
+for folder in nodes=2 -v; do
+    run env WEFT_BUILD=copied "$suite" cpu --out "$folder"
+    expect_status 0 "--out $folder"
+    cmp -s cpu/weft_cpu_benchmark.csv "./$folder/weft_cpu_benchmark.csv" || fail "--out $folder: $(ls "./$folder"): $output"
+    cmp -s cpu/full_results.md "./$folder/full_results.md" || fail "--out $folder: $(cat "./$folder/full_results.md")"
+done
 
 # --- operations are kept apart ---
 

@@ -211,7 +211,7 @@ not_writable
 run "${other[@]}" "$suite" profile
 expect_status 0 'a suite of another user'
 expect_text "<$tree/build/bin/weft><collective>" 'a suite of another user: its program'
-expect_text '<--profile><results/collectives>' 'a suite of another user: results'
+expect_text '<--profile><./results/collectives>' 'a suite of another user: results'
 [[ -s $asked ]] && fail "a suite of another user: it is built: $(<"$asked")"
 
 make_tree
