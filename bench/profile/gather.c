@@ -202,6 +202,7 @@ static int take_sum(struct profile *profile, size_t at, const json_t *entry, str
     int result = bench_sample_from_json(entry, profile->site->options->backends, 2, &sample, status);
     if (result)
         return result;
+    sum->resent_bytes += sample.resent_bytes; /* of node1's own, whichever end it has */
     if (pair->src_node == 1)
         sum->path_send = sample.path_send;
     if (pair->dst_node != 1)
@@ -209,7 +210,6 @@ static int take_sum(struct profile *profile, size_t at, const json_t *entry, str
     sum->path_receive = sample.path_receive;
     sum->verified_bytes = sample.verified_bytes;
     sum->wrong = sample.wrong;
-    sum->resent_bytes += sample.resent_bytes;
     free(sum->rail_bytes);
     sum->rail_bytes = calloc((size_t)sample.rail_count + 1, sizeof *sum->rail_bytes);
     if (!sum->rail_bytes)

@@ -42,6 +42,17 @@ check_crc pair --size 4M -n 6 -w 1
 pass_if 'pair tells of the damage' grep -q 'a damaged chunk' err
 check_crc mesh --endpoints 2 --size 1M -n 4 -w 0 --mode loaded
 
+# A profile counts what either node has sent again.
+FLIP_EVERY=40 LD_PRELOAD=$FLIP_LIBRARY weft profile --local --rails $rails --endpoints 2 --size 4M -n 3 -w 1 --drift-s 0 \
+    --crc on --traces traces --csv profile.csv
+pass_if "profile with flipped bits and checksums passes (status $status: $(cat err))" [ "$status" -eq 0 ]
+for node in 0 1; do
+    pass_if "profile: node$node sent again: $(cut -d , -f 7-9,25,26 profile.csv)" awk -F, -v node="node$node:" '
+        NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i }
+        index($column["src"], node) == 1 { sum += $column["resent_bytes"] }
+        END { exit sum == 0 }' profile.csv
+done
+
 # Of one kind, of all nodes, rails or samples together.
 sum() { # PART KEY
     sed -n "/^ \"$1\"/,/^ ]/p" result.json >part.json
