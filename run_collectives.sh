@@ -99,7 +99,7 @@ join_files() {
         [[ $(head -n 1 -- "$file") == backend,way,memory,op,* ]] ||
             wrong_usage "$file: no CSV of weft collective: its first line has other columns"
         [[ $head ]] || { head -n 1 -- "$file" && head=1; }
-        tail -n +2 -- "$file"
+        tail -n +2 -- "$file" || return 1
     done
 }
 
@@ -184,8 +184,14 @@ plot() {
 
 # combine FILE...
 combine() {
-    local table=$out/combined_benchmark.csv
-    join_files "$@" >"$table" || exit
+    local table=$out/combined_benchmark.csv status
+    # In its place when it is whole: it may be one of the inputs, too. In a subshell, as a wrong input ends that.
+    (join_files "$@") >"$table.part" && mv -f -- "$table.part" "$table"
+    status=$?
+    if ((status)); then
+        rm -f -- "$table.part"
+        exit "$status"
+    fi
     full_results "$table" >"$out/full_results.md"
     summary_by_config "$table" >"$out/summary_by_config.md"
     analysis "$table" >"$out/analysis.txt"

@@ -203,6 +203,11 @@ echo 'a,b' >other.csv
 run "$suite" combine gloo_cpu_benchmark.csv other.csv --out both
 expect_status 2 'combine with another CSV'
 expect_text 'no CSV of weft collective' 'combine with another CSV'
+(($(wc -l <both/combined_benchmark.csv) == 4)) || fail 'combine with a wrong file: the table of before is gone'
+[[ ! -e both/combined_benchmark.csv.part ]] || fail 'combine with a wrong file: a part of a table stays'
+run "$suite" combine both/combined_benchmark.csv nccl_gpu_benchmark.csv --out both
+expect_status 0 'combine of what was combined'
+(($(wc -l <both/combined_benchmark.csv) == 5)) || fail "combine of what was combined: $(cat both/combined_benchmark.csv)"
 run "$suite" cpu --out cpu --size 1X
 expect_status 2 'a wrong option of weft collective'
 expect_no_text 'the results are in' 'old files of a run that was refused'
