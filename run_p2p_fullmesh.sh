@@ -84,7 +84,7 @@ elsewhere() {
     if [[ -n ${!variable-} ]]; then
         printf '%s\n' "${!variable}"
     else
-        [[ -n $config ]] && sed -n "s/^[[:space:]]*$1[[:space:]]*=[[:space:]]*\([^#[:space:]]*\).*/\1/p" \
+        [[ -n $config ]] && sed -n "s/#.*//; s/[[:space:]]*\$//; s/^[[:space:]]*$1[[:space:]]*=[[:space:]]*//p" \
             -- "$config" 2>/dev/null | tail -n 1 | grep .
     fi
 }

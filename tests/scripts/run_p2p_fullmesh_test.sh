@@ -139,6 +139,10 @@ expect_text '[--port][19000]' 'lab: --port'
 run "$script" lab --out ''
 expect_no_text '--counters' 'lab: no folder, no counters'
 expect_text '[--out][][--json=]' 'lab: no folder, for the client, too'
+printf 'out = /tmp\nout = /data/my lab \t # of ours\r\n' >"$scratch/blank.conf"
+run env WEFT_CONFIG="$scratch/blank.conf" "$script" lab
+expect_text '[--counters][/data/my lab/interfaces.csv]' 'lab: a folder with a blank, in a settings file'
+expect_text '[--out][/data/my lab-client]' 'lab: a folder with a blank, for the client, too'
 count=$(find "$scratch/results" -mindepth 1 | wc -l)
 run env LAB_STATUS=77 "$script" lab
 expect_status 77 'no lab here'
