@@ -169,8 +169,13 @@ if ! out=$(option out) && ! out=$(elsewhere out); then
     [[ $mode == client ]] || role+=(--latest "$base/results/latest")
 fi
 [[ -z $out ]] || role+=(--report)
-# Both nodes are told the same, but only one of them may speak, and write where the user says.
+# Both nodes are told the same, but only one of them may speak, open a browser, and write where the user says.
+theirs=()
+for argument in "${user[@]}"; do
+    [[ $argument == --open ]] || theirs+=("$argument")
+done
 [[ $mode == lab ]] && exec "$lab" ${out:+--counters "$out/interfaces.csv"} \
     "$weft" mesh "${role[@]}" "${presets[@]}" "${user[@]}" : \
-    "$weft" mesh "--connect=$peer" "${presets[@]}" "${user[@]}" --out "${out:+$out-client}" --json= --csv= --quiet
+    "$weft" mesh "--connect=$peer" "${presets[@]}" "${theirs[@]}" --out "${out:+$out-client}" \
+    --json= --csv= --json-stream= --quiet
 exec "$weft" mesh "${role[@]}" "${presets[@]}" "${user[@]}"

@@ -122,17 +122,18 @@ true) exit "${LAB_STATUS:-0}" ;;
 *) printf '[%s]' "$@" && exit 3 ;;
 esac
 EOF
-run "$script" lab -e 1M --json=-
+run "$script" lab -e 1M --json=- --open --json-stream=s
 expect_status 3 "lab: its status"
 latest=${output#*'[--out]['}
 latest=${latest%%']'*}
 expect_text "[--counters][$latest/interfaces.csv][$scratch/made/bin/weft][mesh][--listen][--invite=]" 'lab: server'
 expect_text "[--latest][$scratch/results/latest]" 'lab: the link'
-expect_text '[-e][1M][--json=-][:]' "lab: the server's options"
+expect_text '[-e][1M][--json=-][--open][--json-stream=s][:]' "lab: the server's options"
 expect_text "[$scratch/made/bin/weft][mesh][--connect=10.77.0.1]" 'lab: client'
 expect_text '[--preset][rails=lab*]' 'lab: its rails'
 expect_text '[--preset][endpoints=2]' 'lab: its endpoints'
-[[ $output == *"[-e][1M][--json=-][--out][$latest-client][--json=][--csv=][--quiet]" ]] || fail "lab: client: $output"
+client="[-e][1M][--json=-][--json-stream=s][--out][$latest-client][--json=][--csv=][--json-stream=][--quiet]"
+[[ $output == *"$client" ]] || fail "lab: client: $output"
 run "$script" lab --out /tmp --port 19000
 expect_text '[--counters][/tmp/interfaces.csv]' 'lab: --out'
 expect_text '[--port][19000]' 'lab: --port'
