@@ -110,6 +110,20 @@ static void registered_over_two_allocations(void)
     loop_pair_destroy(&astray_pair);
 }
 
+/* A GPU that cannot be made ready, and a program that wants no text. */
+static void registered_on_a_lost_gpu(void)
+{
+    struct weft_registration *registration = NULL;
+
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 1);
+    unsigned char *memory = wf_sim_memory_take(devices, 2, SMALL);
+    wf_sim_memory_lose(devices, 2);
+    refused(weft_register(astray_pair.node[0].context, memory, SMALL, &registration, NULL), -ENODEV, "a lost GPU");
+    LOOP_CHECK(!registration, "a registration of what was refused");
+    wf_sim_memory_give(devices, memory);
+    loop_pair_destroy(&astray_pair);
+}
+
 /* The public calls of those who have no CUDA of their own. */
 static void memory_without_cuda(void)
 {
@@ -143,7 +157,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         LOOP_CASE(unregistered_memory, 10),     LOOP_CASE(registered_over_two_allocations, 10),
         LOOP_CASE(memory_without_cuda, 10),     LOOP_CASE(staging_is_not_inherited, 10),
-        LOOP_CASE(copies_what_is_not_ours, 10),
+        LOOP_CASE(copies_what_is_not_ours, 10), LOOP_CASE(registered_on_a_lost_gpu, 10),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,6 +52,7 @@ static void require_is_an_error(void)
 
     LOOP_CHECK(weft_context_create(config, &context, &err) == -EPERM, "code %d, %s", err.code, err.text);
     LOOP_CHECK(!context && strstr(err.text, "pin = require"), "%s", err.text);
+    LOOP_CHECK(weft_context_create(config, &context, NULL) == -EPERM, "not refused where no text is wanted");
     LOOP_CHECK(loop_threads() == threads, "%d threads, %d before", loop_threads(), threads);
     weft_config_destroy(config);
 }

@@ -376,7 +376,8 @@ int weft_context_create(const struct weft_config *config, struct weft_context **
     if (!config)
         config = own;
     struct wf_environment environment = {.log = &config->log};
-    result = wf_context_create(&config->values, &environment, out, wf_status_of(err));
+    struct wf_status unheard = {0}, *status = err ? wf_status_of(err) : &unheard;
+    result = wf_context_create(&config->values, &environment, out, status);
     weft_config_destroy(own);
     return result;
 }

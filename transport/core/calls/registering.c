@@ -26,27 +26,28 @@ int weft_register_for(struct weft_context *context, void *base, uint64_t length,
 {
     if (WF_IS_NULL(wf_status_of(err), context) || WF_IS_NULL(wf_status_of(err), out))
         return -EINVAL;
+    struct wf_status unheard = {0}, *status = err ? wf_status_of(err) : &unheard;
     if (access & ~(uint32_t)(WEFT_REMOTE_READ | WEFT_REMOTE_WRITE))
-        return wf_fail(wf_status_of(err), -EINVAL,
+        return wf_fail(status, -EINVAL,
                        "cannot register memory with access 0x%x: use WEFT_REMOTE_READ and WEFT_REMOTE_WRITE, or 0",
                        access);
     if (!base || length == 0 || (uint64_t)(uintptr_t)base + length < length)
-        return wf_fail(wf_status_of(err), -EINVAL,
+        return wf_fail(status, -EINVAL,
                        "cannot register %llu bytes at %p: the range is empty or wraps around the address space",
                        (unsigned long long)length, base);
     struct wf_device *device;
-    int found = wf_devices_find(&context->devices, base, length, &device, wf_status_of(err));
+    int found = wf_devices_find(&context->devices, base, length, &device, status);
     if (found < 0)
         return found;
     if (device) {
         found = wf_cards_use(&context->cards, context->devices.ops, atomic_load(&context->devices.memory),
-                             device->index, wf_status_of(err));
+                             device->index, status);
         if (found < 0)
             return found;
     }
     struct weft_registration *registration = calloc(1, sizeof *registration);
     if (!registration)
-        return wf_fail(wf_status_of(err), -ENOMEM, "no memory for a registration");
+        return wf_fail(status, -ENOMEM, "no memory for a registration");
     registration->context = context;
     registration->base = base;
     registration->length = length;
@@ -58,7 +59,7 @@ int weft_register_for(struct weft_context *context, void *base, uint64_t length,
         int result = wf_world_random(&context->world, &registration->key, sizeof registration->key);
         if (result < 0) {
             free(registration);
-            return wf_fail(wf_status_of(err), result, "no random key for a registration: %s", wf_strerror(result));
+            return wf_fail(status, result, "no random key for a registration: %s", wf_strerror(result));
         }
     } while (registration->key == 0);
     if (device)
