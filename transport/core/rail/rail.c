@@ -173,7 +173,8 @@ static int refuse_item(const char *item, int family, int code, struct wf_status 
                        "rail '%s' (setting rails) is link-local: name its interface too, as in %s%%eth0", item, item);
     struct wf_candidate *all;
     char here[160];
-    describe_all(all, wf_candidates_list(family, &all), here, sizeof here);
+    int found = wf_candidates_list(family, &all);
+    describe_all(all, found, here, sizeof here);
     free(all);
     return wf_fail(status, code, "rail '%.60s' (setting rails) %s; here are: %s", item,
                    code == -ENETDOWN ? "is down, or has no address" : "is not here", here);
@@ -215,7 +216,8 @@ static int find_matching(const char *list, int family, struct wf_rail *rails, in
         return count;
     struct wf_candidate *all;
     char here[160];
-    describe_all(all, wf_candidates_list(family, &all), here, sizeof here);
+    int found = wf_candidates_list(family, &all);
+    describe_all(all, found, here, sizeof here);
     free(all);
     return wf_fail(status, code, "rails = '%.60s%s' matches no interface that is up and has an address; here are: %s",
                    list, strlen(list) > 60 ? "..." : "", here);
