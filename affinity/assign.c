@@ -33,12 +33,14 @@ static bool may_be_rail(const struct wf_nic *nic)
     return nic->up && strcmp(nic->name, "lo") != 0;
 }
 
-static void add_rail(const struct wf_machine *machine, struct wf_plan *plan, const char *name, const char *device)
+static void add_rail(const struct wf_machine *machine, struct wf_plan *plan, const char *name, const char *device,
+                     const char *address)
 {
     struct wf_plan_rail *rail = &plan->rails[plan->rail_count++];
     int nic = wf_machine_nic(machine, device);
     snprintf(rail->name, sizeof rail->name, "%s", name);
     snprintf(rail->device, sizeof rail->device, "%s", device);
+    snprintf(rail->address, sizeof rail->address, "%s", address);
     /* One node is all there is: to name it would say nothing. */
     rail->node = nic >= 0 && machine->node_count > 1 ? wf_assign_node(machine, machine->nics[nic].node) : WF_NO_NODE;
 }
@@ -55,7 +57,7 @@ static void add_what_is_there(const struct wf_machine *machine, struct wf_plan *
         if (!may_be_rail(nic) || (real && !nic->pci[0]))
             continue;
         if (plan->rail_count < WF_PLAN_RAILS)
-            add_rail(machine, plan, nic->name, nic->name);
+            add_rail(machine, plan, nic->name, nic->name, "");
         else
             left_out += 1;
     }
@@ -75,7 +77,7 @@ int wf_assign_rails(const struct wf_machine *machine, const struct wf_plan_reque
         return -EINVAL;
     }
     for (int i = 0; i < request->rail_count; i++)
-        add_rail(machine, plan, request->rails[i].name, request->rails[i].device);
+        add_rail(machine, plan, request->rails[i].name, request->rails[i].device, request->rails[i].address);
     if (request->rail_count == 0)
         add_what_is_there(machine, plan);
     return 0;

@@ -9,7 +9,8 @@
 struct given {
     const char *setting; /* its name */
     bool tx;
-    bool lenient; /* the bindings may name what is not here */
+    bool lenient;                         /* the bindings may name what is not here */
+    bool (*is_here)(const char *address); /* as in the request */
 };
 
 static struct wf_cpus *set_of(struct wf_plan_rail *rail, bool tx)
@@ -59,21 +60,30 @@ static int check(const struct wf_machine *machine, const struct given *given, co
     return 0;
 }
 
-/* The rails that a binding means: rails of that name, else rails of that device. */
+/* By its name or by its address; a link-local one may leave out its interface. */
+static bool is_called(const struct wf_plan_rail *rail, const char *text)
+{
+    size_t bare = strcspn(rail->address, "%");
+    return strcmp(rail->name, text) == 0 || strcmp(rail->address, text) == 0 ||
+           (strlen(text) == bare && strncmp(rail->address, text, bare) == 0);
+}
+
+/* The rails that a binding means: rails that are called so, else rails of that device. */
 static bool means(const struct wf_plan *plan, const char *text, int rail)
 {
     for (int i = 0; i < plan->rail_count; i++)
-        if (strcmp(plan->rails[i].name, text) == 0)
-            return strcmp(plan->rails[rail].name, text) == 0;
+        if (is_called(&plan->rails[i], text))
+            return is_called(&plan->rails[rail], text);
     return strcmp(plan->rails[rail].device, text) == 0;
 }
 
-/* The bindings of a machine serve runs on some of its rails, too; a card that is not there is a slip of the pen,
- * unless they are those of a whole cluster. */
+/* The bindings of a machine serve runs on some of its rails, too; a card or address that is not there is a slip of the
+ * pen, unless they are those of a whole cluster. */
 static int pass_over(const struct wf_machine *machine, const struct given *given, const char *rail,
                      struct wf_plan *plan, char *why, size_t why_room)
 {
-    if (wf_machine_nic(machine, rail) < 0 && !given->lenient)
+    bool here = wf_machine_nic(machine, rail) >= 0 || (given->is_here && given->is_here(rail));
+    if (!here && !given->lenient)
         return refuse_rail(plan, given, rail, why, why_room);
     wf_plan_note(plan, "%s: %s is not among the rails in use, so its processors are not either.", given->setting, rail);
     return 0;
@@ -163,8 +173,8 @@ static void say_who_shares(struct wf_plan *plan)
 int wf_assign_given(const struct wf_machine *machine, const struct wf_plan_request *request, struct wf_plan *plan,
                     char *why, size_t why_room)
 {
-    const struct given tx = {"tx_bindings", true, request->tx_lenient},
-                       rx = {"rx_bindings", false, request->rx_lenient};
+    const struct given tx = {"tx_bindings", true, request->tx_lenient, request->is_here},
+                       rx = {"rx_bindings", false, request->rx_lenient, request->is_here};
     int status = take(machine, &tx, request->tx_bindings, plan, why, why_room);
     if (status == 0)
         status = take(machine, &rx, request->rx_bindings, plan, why, why_room);

@@ -4,6 +4,7 @@
 #ifndef WF_AFFINITY_DISCOVER_H
 #define WF_AFFINITY_DISCOVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "affinity/machine.h"
@@ -22,5 +23,8 @@
  * No root needed. May take some 10 ms; reads /sys; any thread.
  */
 int wf_machine_discover(const char *source, struct wf_machine *out, char *why, size_t why_room);
+
+/* Is it an address of this machine, as "10.0.0.1" or "fe80::1"? Any thread. */
+bool wf_address_is_here(const char *address);
 
 #endif

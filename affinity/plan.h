@@ -45,6 +45,7 @@ struct wf_plan_request {
     enum wf_irq_policy irq_policy;
     const char *tx_bindings, *rx_bindings; /* "eth1:8-21,112-125;eth2:…"; NULL or "": none */
     bool tx_lenient, rx_lenient;           /* a rail of these bindings that is not here gets a note, and is no error */
+    bool (*is_here)(const char *address);  /* whether this machine has it; NULL: its addresses are not known */
     const char *gpus;                      /* the endpoints are these GPUs, by index: "0,2,5-7"; NULL: all there are */
     int gpu_endpoints;                     /* > 0: so many endpoints take these GPUs in turn; 0: one for each */
     int host_endpoints;                    /* > 0: so many endpoints in host memory instead, in turn over the nodes */
@@ -52,6 +53,7 @@ struct wf_plan_request {
     struct wf_plan_rail_request {
         char name[64];      /* as in results */
         char device[32];    /* interface */
+        char address[64];   /* "": not known */
     } rails[WF_PLAN_RAILS]; /* rail_count 0: every NIC that is up, is not loopback and, if any has a PCI device, has one
                              */
 };
@@ -59,6 +61,7 @@ struct wf_plan_request {
 struct wf_plan_rail {
     char name[64];
     char device[32];
+    char address[64];        /* "": not known */
     int node;                /* id; WF_NO_NODE: unknown, or the machine has one node and it does not matter */
     struct wf_cpus tx, rx;   /* empty: not pinned */
     bool tx_given, rx_given; /* by the user */

@@ -12,7 +12,8 @@
 
 #define INTERFACES 256 /* more are counted, and not shown */
 
-static int add(struct wf_plan_request *request, const char *name, const char *device, struct wf_status *status)
+static int add(struct wf_plan_request *request, const char *name, const char *device, const char *address,
+               struct wf_status *status)
 {
     for (int i = 0; i < request->rail_count; i++)
         if (strcmp(request->rails[i].name, name) == 0)
@@ -22,6 +23,7 @@ static int add(struct wf_plan_request *request, const char *name, const char *de
     struct wf_plan_rail_request *rail = &request->rails[request->rail_count++];
     bench_copy_text(rail->name, sizeof rail->name, name);
     bench_copy_text(rail->device, sizeof rail->device, device);
+    bench_copy_text(rail->address, sizeof rail->address, address);
     return 0;
 }
 
@@ -65,7 +67,7 @@ static int own_rails(const char *setting, struct wf_plan_request *request, struc
     int count = ask_library(setting, list, status);
     for (int i = 0; i < count && result == 0; i++)
         if (list[i].is_rail)
-            result = add(request, list[i].name, list[i].interface, status);
+            result = add(request, list[i].name, list[i].interface, list[i].address, status);
         else if (*left_count < WF_LEFT_OUT_MAX)
             leave_out(&list[i], &left_out[(*left_count)++]);
     free(list);
@@ -112,7 +114,7 @@ static int add_item(const struct wf_machine *machine, const char *item, struct w
 
     for (int i = 0; i < machine->nic_count && result == 0; i++)
         if (item_matches(item, machine->nics[i].name))
-            result = add(request, machine->nics[i].name, machine->nics[i].name, status);
+            result = add(request, machine->nics[i].name, machine->nics[i].name, "", status);
     return result || request->rail_count > before ? result : not_there(machine, item, status);
 }
 
@@ -136,7 +138,7 @@ static int rest_there(const struct wf_machine *machine, const char *exclusions, 
 
     for (int i = 0; i < machine->nic_count && result == 0 && request->rail_count < WF_PLAN_RAILS; i++)
         if (machine->nics[i].up && !excluded(exclusions, machine->nics[i].name))
-            result = add(request, machine->nics[i].name, machine->nics[i].name, status);
+            result = add(request, machine->nics[i].name, machine->nics[i].name, "", status);
     return result;
 }
 

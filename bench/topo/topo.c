@@ -55,6 +55,7 @@ static int make_request(const struct bench_options *options, struct topo *topo, 
     request->irq_policy = (enum wf_irq_policy)word_of(config, WF_SET_IRQ_POLICY, irqs, 3);
     request->tx_bindings = wf_config_text(config, WF_SET_TX_BINDINGS);
     request->rx_bindings = wf_config_text(config, WF_SET_RX_BINDINGS);
+    request->is_here = topo->machine.foreign ? NULL : wf_address_is_here;
     request->tx_lenient = wf_config_is_alias(config, WF_SET_TX_BINDINGS);
     request->rx_lenient = wf_config_is_alias(config, WF_SET_RX_BINDINGS);
     if (!on_gpus && endpoints > WF_PLAN_ENDPOINTS)

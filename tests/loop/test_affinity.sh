@@ -39,6 +39,14 @@ pass_if "status $status: $(cat err)" [ "$status" -eq 0 ]
 same 'senders as bound' "$last" "$(jq -r '[.host[].affinity.threads[] | select(.role == "tx") | .allowed_cpus] | unique | join(" ")' bound.json)"
 same 'receivers as bound' "$first" "$(jq -r '[.host[].affinity.threads[] | select(.role == "rx") | .allowed_cpus] | unique | join(" ")' bound.json)"
 
+weft pair --local --rails lo --size 64K -n 20 --json address.json --set workers=split --set "tx_bindings=127.0.0.1:$last"
+pass_if "bound by the address of a rail: status $status: $(cat err)" [ "$status" -eq 0 ]
+same 'senders as bound by address' "$last" "$(jq -r '[.host[].affinity.threads[] | select(.role == "tx") | .allowed_cpus] | unique | join(" ")' address.json)"
+if grep -q '^0\{31\}1 ' /proc/net/if_inet6 2>/dev/null; then
+    pair other.json --set "tx_bindings=127.0.0.1:$last;::1:$first"
+    pass_if "an address of this machine that is no rail: status $status: $(cat err)" [ "$status" -eq 0 ]
+fi
+
 # one_processor HOW: after a run in one.json that had only the last.
 one_processor() {
     pass_if "$1: status $status: $(cat err)" [ "$status" -eq 0 ]

@@ -519,6 +519,16 @@ static void what_may_be_used_is_the_affinity(void **state)
     assert_int_equal(wf_cpus_count(&machine.online), (int)sysconf(_SC_NPROCESSORS_ONLN));
 }
 
+static void the_addresses_of_this_machine_are_known(void **state)
+{
+    (void)state;
+    assert_true(wf_address_is_here("127.0.0.1"));
+    assert_false(wf_address_is_here("0.0.0.0"));
+    assert_false(wf_address_is_here("ff02::1"));
+    assert_false(wf_address_is_here("lo"));
+    assert_false(wf_address_is_here(""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -536,6 +546,7 @@ int main(void)
         cmocka_unit_test(among_many_interfaces_those_with_a_device_stay),
         cmocka_unit_test(this_machine_is_discovered),
         cmocka_unit_test(what_may_be_used_is_the_affinity),
+        cmocka_unit_test(the_addresses_of_this_machine_are_known),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

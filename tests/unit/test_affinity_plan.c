@@ -183,6 +183,43 @@ static void a_rail_that_is_no_nic_has_no_node(void **state)
     expect_note("eth1 is not among the rails in use");
 }
 
+static bool is_of_the_a3(const char *address)
+{
+    return strncmp(address, "10.0.", 5) == 0;
+}
+
+/* A rail has the name of its interface, and its bindings are by address. */
+static void bindings_by_address(void **state)
+{
+    struct wf_plan_request request = {.pin = WF_PIN_AUTO, .rail_count = 2, .host_endpoints = 1};
+    static const char *const devices[] = {"eth1", "eth3"}, *const addresses[] = {"10.0.1.1", "fe80::3%eth3"};
+    (void)state;
+    a3(&machine);
+    for (int i = 0; i < 2; i++) {
+        snprintf(request.rails[i].name, 64, "%s", devices[i]);
+        snprintf(request.rails[i].device, 32, "%s", devices[i]);
+        snprintf(request.rails[i].address, 64, "%s", addresses[i]);
+    }
+    request.tx_bindings = "10.0.1.1:3;fe80::3:4";
+    request.rx_bindings = "eth1:5;fe80::3%eth3:6";
+    make(request);
+    expect_set(&plan.rails[0].tx, "3");
+    expect_set(&plan.rails[0].rx, "5");
+    expect_set(&plan.rails[1].tx, "4");
+    expect_set(&plan.rails[1].rx, "6");
+    request.tx_bindings = "10.0.1.1:3;eth1:4";
+    refused(request, "'eth1' (eth1) is given processors twice");
+    /* Of another rail of this machine, and of none. */
+    request.tx_bindings = "10.0.1.1:3;10.0.2.1:7";
+    refused(request, "no rail '10.0.2.1'");
+    request.is_here = is_of_the_a3;
+    make(request);
+    expect_set(&plan.rails[0].tx, "3");
+    expect_note("10.0.2.1 is not among the rails in use");
+    request.tx_bindings = "10.1.1.1:3";
+    refused(request, "no rail '10.1.1.1'");
+}
+
 static void rails_are_what_is_up_and_real(void **state)
 {
     (void)state;
@@ -265,6 +302,7 @@ int main(void)
         cmocka_unit_test(host_memory_takes_turns_over_nodes_with_rails),
         cmocka_unit_test(one_node_is_no_matter),
         cmocka_unit_test(a_rail_that_is_no_nic_has_no_node),
+        cmocka_unit_test(bindings_by_address),
         cmocka_unit_test(rails_are_what_is_up_and_real),
         cmocka_unit_test(gpus_are_chosen_by_number),
     };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "affinity/discover.h"
 #include "affinity/pin.h"
 #include "core/calls/context.h"
 #include "core/drive/worker.h"
@@ -41,12 +42,14 @@ static void ask(const struct weft_context *context, const struct wf_config *conf
         .rx_bindings = wf_config_text(config, WF_SET_RX_BINDINGS),
         .tx_lenient = wf_config_is_alias(config, WF_SET_TX_BINDINGS),
         .rx_lenient = wf_config_is_alias(config, WF_SET_RX_BINDINGS),
+        .is_here = wf_address_is_here,
         .host_endpoints = 1,
         .rail_count = context->rails.count,
     };
     for (int i = 0; i < context->rails.count; i++) {
         snprintf(request->rails[i].name, sizeof request->rails[i].name, "%s", context->rails.each[i].name);
         snprintf(request->rails[i].device, sizeof request->rails[i].device, "%s", context->rails.each[i].device);
+        snprintf(request->rails[i].address, sizeof request->rails[i].address, "%s", context->rails.each[i].text);
     }
 }
 
