@@ -60,6 +60,12 @@ wait "${found[@]}"
 pass_if "rank 0 has the table: $(cat found.0)" grep -Eq '^weft +2  context and group ' found.0
 pass_if "and the other one nothing: $(cat found.1)" [ ! -s found.1 ]
 
+RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 weft setup-cost --processes found --meeting "$work/alone" --rails 127.0.0.1 -n 2 \
+    --json alone.json
+pass_if "one rank: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "its iterations took time: $(jq -c .iterations alone.json)" json alone.json '.iterations | length > 0 and
+    all(.[]; .us > 0 and .operation_us > 0)'
+
 # ---- for one that stands still the other waits as long as --timeout says
 for rank in 0 1; do
     RANK=$rank WORLD_SIZE=2 LOCAL_RANK=$rank "$WEFT" setup-cost --processes found --meeting "$work/still" \

@@ -10,10 +10,11 @@
 #define NUMBERS RANK_TOLD_MOST /* the whole, the operation, the steps */
 #define STEPS_MOST (NUMBERS - 2)
 
-/* Of the rank that took longest, as rank 0 writes it. Rank 0 is another one: it waits for all that the others do. */
+/* Of the rank that took longest, as rank 0 writes it. Rank 0 is another one, unless it is alone: it waits for all that
+ * the others do. */
 static void say(const struct rank_world *world, const char *what, const struct rank_step *steps, uint64_t turn)
 {
-    const double *slowest = world->all + NUMBERS;
+    const double *slowest = world->all + (world->ranks > 1 ? NUMBERS : 0);
 
     for (uint32_t i = 2; i < world->ranks; i++)
         if (world->all[i * NUMBERS] > slowest[0])
