@@ -87,6 +87,12 @@ pass_if "less than an element for each rank: status $status: $(cat err)" [ "$sta
 pass_if "it is n/a, with its reason" json little.json 'any(.not_available[]; .what == "gloo") or
     all(.samples[] | select(.backend == "gloo" and .op == "all_gather"); .not_available | test("an element of each rank"))'
 
+# An all-reduce and then a reduce-scatter of as many elements at the same place.
+weft collective $quick --backend weft,gloo --best --op all_reduce,reduce_scatter --size 8000,4000 --place in \
+    --json after.json
+pass_if "one operation after the other: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "all are right: $(jq -c .summary after.json)" json after.json '.summary.verified'
+
 # ---- a backend that hangs ends within its time, and the others go on
 # A program of that name beside a copy of weft, which the ranks of the backend are.
 mkdir beside

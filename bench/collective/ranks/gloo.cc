@@ -53,9 +53,9 @@ struct World {
     uint32_t rank, ranks;
     std::string algorithm, devices;
     std::vector<std::shared_ptr<gloo::rendezvous::Context>> contexts;
-    std::unique_ptr<gloo::Algorithm> bound; // of the old interface: made for one memory and count
+    std::unique_ptr<gloo::Algorithm> bound; // of the old interface: made for one operation on one memory
     void *bound_to;
-    uint64_t bound_count;
+    rank_call bound_call;
     uint64_t turn;
 };
 
@@ -129,7 +129,12 @@ void send_receive(const rank_call &call, const std::shared_ptr<gloo::Context> &c
     in->waitRecv();
 }
 
-// The algorithms of the old interface are classes; one is kept as long as memory and count stay the same.
+bool is_alike(const rank_call &a, const rank_call &b)
+{
+    return a.op == b.op && a.type == b.type && a.redop == b.redop && a.count == b.count;
+}
+
+// The algorithms of the old interface are classes; one is kept as long as operation and memory stay the same.
 template <typename T>
 void run_bound(const rank_call &call, const void *memory)
 {
@@ -140,7 +145,7 @@ void run_bound(const rank_call &call, const void *memory)
                                                                           : gloo::ReductionFunction<T>::sum;
     std::shared_ptr<gloo::Context> context = world.contexts[0];
     std::vector<T *> all{data};
-    if (!world.bound || world.bound_to != data || world.bound_count != call.count) {
+    if (!world.bound || world.bound_to != data || !is_alike(world.bound_call, call)) {
         world.bound.reset();
         if (call.op == BENCH_REDUCE_SCATTER)
             world.bound.reset(new gloo::ReduceScatterHalvingDoubling<T>(
@@ -150,7 +155,7 @@ void run_bound(const rank_call &call, const void *memory)
         else
             world.bound.reset(new gloo::AllreduceRingChunked<T>(context, all, count, function));
         world.bound_to = data;
-        world.bound_count = call.count;
+        world.bound_call = call;
     }
     world.bound->run();
 }
