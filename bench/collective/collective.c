@@ -23,7 +23,8 @@ struct measurement {
     struct bench_progress progress;
     FILE *out; /* where people read; NULL: --quiet */
     uint32_t runs;
-    bool silent; /* a rank that a launcher has started, and not the first one */
+    bool heard;  /* some run has given its facts */
+    bool silent; /* some run went well without: a rank that a launcher has started, and not the first one */
 };
 
 /* --- what cannot be measured --- */
@@ -110,7 +111,8 @@ static int run_once(struct measurement *measurement, struct coll_run *run, int r
         status = unread;
         result = unread.code;
     }
-    measurement->silent = measurement->plan.found && !facts && result == 0;
+    measurement->heard |= facts != NULL;
+    measurement->silent |= measurement->plan.found && !facts && result == 0;
     run->ranks = ranks;
     json_array_append_new(measurement->found.runs, run_to_json(run, &outcome, facts, round, &status));
     if (result)
@@ -191,6 +193,8 @@ static int finish(struct measurement *measurement)
     if (measurement->silent)
         return measurement->end.exit_status;
     say_end(measurement);
+    if (measurement->found.failures && !measurement->heard && coll_has_first(measurement->plan.found))
+        return measurement->end.exit_status;
     if (coll_write_files(&measurement->plan, &measurement->found, &measurement->end, &status) != 0) {
         fprintf(stderr, "weft: %s\n", status.text);
         return BENCH_FAILED;

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "bench/plan/options.h"
 #include "bench/words/interrupt.h"
+#include "collective/weft_coll.h"
 
 void coll_note_time(struct coll_time *noted)
 {
@@ -49,6 +50,11 @@ int coll_with_signals(int (*work)(void *context, struct wf_status *status), void
         bench_interrupt_stop();
     }
     return result;
+}
+
+bool coll_has_first(bool found)
+{
+    return found && weft_group_launched() == 1;
 }
 
 int coll_refused(struct wf_status *status)

@@ -4,6 +4,8 @@
 #ifndef WF_BENCH_COLLECTIVE_WORK_H
 #define WF_BENCH_COLLECTIVE_WORK_H
 
+#include <stdbool.h>
+
 #include "base/status.h"
 
 /* When a run has started. */
@@ -20,5 +22,9 @@ int coll_with_signals(int (*work)(void *context, struct wf_status *status), void
 
 /* Says on standard error why nothing could be measured; the exit status for it. */
 int coll_refused(struct wf_status *status);
+
+/* Whether this may be one of several ranks that a launcher has started: the first one writes the files, and they may be
+ * the same ones. */
+bool coll_has_first(bool found);
 
 #endif

@@ -18,7 +18,8 @@ struct measurement {
     struct coll_end end;
     struct bench_progress progress;
     uint32_t runs;
-    bool silent; /* a rank that a launcher has started, and not the first one */
+    bool heard;  /* some run has given its facts */
+    bool silent; /* some run went well without: a rank that a launcher has started, and not the first one */
 };
 
 /* --- one run --- */
@@ -71,7 +72,8 @@ static int run_once(struct measurement *measurement, struct coll_run *run)
         result = unread.code;
     }
     keep_batch(measurement);
-    measurement->silent = measurement->plan.found && !facts && result == 0;
+    measurement->heard |= facts != NULL;
+    measurement->silent |= measurement->plan.found && !facts && result == 0;
     bench_progress_wipe(&measurement->progress);
     if (result)
         say_failure(measurement, run, &outcome, &status);
@@ -147,6 +149,8 @@ static int finish(struct measurement *measurement, const struct bench_options *o
         overlap_put_table(bench_people(options->config), &measurement->found);
     if (measurement->end.exit_status == BENCH_UNAVAILABLE)
         fprintf(stderr, "weft: nothing could be measured here\n");
+    if (measurement->found.failures && !measurement->heard && coll_has_first(measurement->plan.found))
+        return measurement->end.exit_status;
     if (overlap_write_files(&measurement->plan, &measurement->found, &measurement->end, &status) == 0)
         return measurement->end.exit_status;
     fprintf(stderr, "weft: %s\n", status.text);

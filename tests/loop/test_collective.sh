@@ -158,6 +158,33 @@ wait "${found[@]}"
 pass_if "rank 0 has the table: $(cat found.0)" grep -q '^# weft, as installed, 3 ranks$' found.0
 pass_if "and the others nothing: $(cat found.1 found.2)" [ "$(cat found.1 found.2 | wc -c)" -eq 0 ]
 
+# ---- of these, the first one writes the file, also where a run fails
+# found NUMBER BACKENDS: two ranks, and what they have for a file
+found() {
+    for rank in 0 1; do
+        RANK=$rank WORLD_SIZE=2 LOCAL_RANK=$rank "$work/beside/weft" collective --processes found --backend "$2" \
+            --meeting "$work/meet.$1" --rails 127.0.0.1 --op all_reduce --place in -n 2 --size 1K --quiet \
+            --json "first.$1" >/dev/null 2>"found.$rank" </dev/null &
+        found[rank]=$!
+    done
+    statuses=()
+    for rank in 0 1; do
+        wait "${found[rank]}"
+        statuses+=($?)
+    done
+}
+pretend "$say_all" '[ "$RANK" -eq 0 ] || sleep 1' 'exit 1'
+found 1 weft,gloo
+pass_if "a run that fails: ${statuses[*]}: $(cat found.0 found.1)" [ "${statuses[*]}" = '1 1' ]
+pass_if "what the first rank has measured: $(jq -c .samples first.1)" json first.1 '[.samples[].backend] == ["weft", "gloo"]'
+found 2 gloo
+pass_if "no other run: ${statuses[*]}: $(cat found.0 found.1)" [ "${statuses[*]}" = '1 1' ]
+pass_if "what the first rank has heard: $(jq -c .runs first.2)" json first.2 '.runs[0].facts.library == "none"'
+pretend '[ "$RANK" -eq 0 ] || sleep 1' 'exit 77'
+found 3 weft,gloo
+pass_if "a run that cannot be: ${statuses[*]}: $(cat found.0 found.1)" [ "${statuses[*]}" = '0 0' ]
+pass_if "what the first rank has measured: $(jq -c .samples first.3)" json first.3 '[.samples[].backend] == ["weft"]'
+
 # ---- the meeting is where temporary files are to be
 mkdir temporary
 TMPDIR=$work/temporary weft collective $quick --size 1K --json here.json
