@@ -15,6 +15,7 @@
 
 #define SLICE_MS 50
 #define SILENT_OPERATIONS 5 /* a line comes after warm-up, two iterations at least, and one that is verified */
+#define SILENT_SHARES 2     /* and after what is measured: batches that are foreseen may take longer than the share */
 #define GRACE_MS 20000      /* for the other ranks to end by themselves after one has failed: they name it */
 #define BRIEF_MS 2000       /* the same where an MPI has failed: it ends them */
 #define EXIT_USAGE 2
@@ -119,13 +120,18 @@ static int judge_left(const struct crowd *crowd, struct wf_status *status)
                  : 0;
 }
 
+static uint64_t patience_s(const struct rank_asked *asked)
+{
+    return SILENT_OPERATIONS * asked->timeout_s + SILENT_SHARES * asked->share_ms / 1000;
+}
+
 /* Whether they have taken too long: some of them, with silence, or with everything. One that has failed has its own
  * words, for which GRACE_MS waits. */
 static int judge_time(const struct coll_plan *plan, const struct coll_run *run, const struct crowd *crowd,
                       struct wf_status *status)
 {
     const char *name = run->backend->name;
-    uint64_t silence_s = run->silence_s ? run->silence_s : SILENT_OPERATIONS * run->asked->timeout_s;
+    uint64_t silence_s = run->silence_s ? run->silence_s : patience_s(run->asked);
 
     if (crowd->done_ns || crowd->failed < COLL_RANKS_MAX)
         return 0;

@@ -105,7 +105,9 @@ pretend() { # LINE...: what the ranks of Gloo do
 facts='{"schema": "weft.rank/1", "backend": "gloo", "ranks": 2, "facts": {"library": "none"}}'
 sample='{"op": "all_reduce", "size_bytes": 1024, "count": 256, "type": "float32", "redop": "sum", "in_place": true,
  "iters": 2, "mean_us": 1, "min_us": 1, "p50_us": 1, "max_us": 1, "cpu_s": 0, "wrong": 0, "checked": 512}'
-say_all='[ "$RANK" -eq 0 ] && echo '"'$facts'"' && echo '"'$(tr -d '\n' <<<"$sample")'"
+say_facts='[ "$RANK" -eq 0 ] && echo '"'$facts'"
+say_sample='[ "$RANK" -eq 0 ] && echo '"'$(tr -d '\n' <<<"$sample")'"
+say_all="$say_facts; $say_sample"
 
 pretend "$say_all" 'exec sleep 1000'
 WEFT=$work/beside/weft weft collective --self-test --backend gloo,weft --timeout 2 --json hung.json
@@ -129,6 +131,11 @@ pass_if "what it has measured counts: $(jq -c '[.samples[].backend], .runs' forc
 asleep=$(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$work" -execdir cat comm \; 2>/dev/null | grep -cx sleep)
 pass_if "none of its ranks is left" [ "$asleep" -eq 0 ]
 nothing_left || fail "something is left of a backend that hangs"
+
+pretend "$say_facts" 'sleep 7' "$say_sample" 'echo '"'"'{"done": true}'"'"
+WEFT=$work/beside/weft weft collective --op all_reduce --size 1K --place in --backend gloo --timeout 1 --duration 3 \
+    --quiet --json -
+pass_if "one that measures as long as it was asked to: status $status: $(cat err)" [ "$status" -eq 0 ]
 
 # ---- a rank that dies is named, and the status is 1
 "$WEFT" collective --op all_reduce --size 1M --duration 60 --processes 3 --json dead.json --quiet \
