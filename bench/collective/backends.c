@@ -305,6 +305,12 @@ static void put_gloo(const struct coll_plan *plan, const struct coll_run *run, u
     }
 }
 
+/* So many ranks are at a host: the first ones at the first host, as an MPI places them. */
+static uint32_t ranks_at(const struct coll_plan *plan, uint32_t ranks, uint32_t host)
+{
+    return (ranks - host + plan->host_count - 1) / plan->host_count;
+}
+
 /* "n0:1,n1:1" */
 static void host_list(const struct coll_plan *plan, uint32_t ranks, char *list, size_t room)
 {
@@ -312,8 +318,7 @@ static void host_list(const struct coll_plan *plan, uint32_t ranks, char *list, 
 
     list[0] = '\0';
     for (uint32_t i = 0; i < plan->host_count && i < ranks; i++, host += strlen(host) + 1)
-        snprintf(list + strlen(list), room - strlen(list), "%s%s:%u", i ? "," : "", host,
-                 (ranks - i + plan->host_count - 1) / plan->host_count);
+        snprintf(list + strlen(list), room - strlen(list), "%s%s:%u", i ? "," : "", host, ranks_at(plan, ranks, i));
 }
 
 static void put_mpi_settings(const struct coll_plan *plan, const struct coll_run *run, struct peer_command *out)
@@ -389,14 +394,14 @@ static int put_mpi(const struct coll_plan *plan, const struct coll_run *run, str
 }
 
 /* As ssh wants it: one word for a shell at the host. */
-static int put_remote(const struct coll_plan *plan, uint32_t rank, struct peer_command *out)
+static int put_remote(const struct coll_plan *plan, uint32_t ranks, uint32_t rank, struct peer_command *out)
 {
     char text[sizeof out->text];
     const char *host = plan->hosts;
 
     peer_command_text(out, text, sizeof text);
-    for (uint32_t i = 0; i < rank % plan->host_count; i++)
-        host += strlen(host) + 1;
+    for (uint32_t i = 0; rank >= ranks_at(plan, ranks, i); i++, host += strlen(host) + 1)
+        rank -= ranks_at(plan, ranks, i);
     memset(out, 0, sizeof *out);
     peer_word(out, "%s", plan->rsh);
     peer_word(out, "%s", host);
@@ -418,6 +423,6 @@ int coll_command(const struct coll_plan *plan, const struct coll_run *run, uint3
     else
         put_weft(plan, run, index, out);
     if (plan->host_count && out->used < sizeof out->text)
-        return put_remote(plan, index, out);
+        return put_remote(plan, run->ranks, index, out);
     return out->used >= sizeof out->text ? -ENOBUFS : 0;
 }

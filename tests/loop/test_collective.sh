@@ -192,6 +192,18 @@ found 3 weft,gloo
 pass_if "a run that cannot be: ${statuses[*]}: $(cat found.0 found.1)" [ "${statuses[*]}" = '0 0' ]
 pass_if "what the first rank has measured: $(jq -c .samples first.3)" json first.3 '[.samples[].backend] == ["weft"]'
 
+# ---- the first ranks are at the first host, as an MPI has them
+cat >rsh <<'TEXT'
+#!/bin/sh
+echo "$1 $2" | sed 's/ .*--member \([0-9]*\).*/ \1/' >>"$PLACES"
+exec sh -c "$2"
+TEXT
+chmod +x rsh
+PLACES=$work/places weft collective $quick --op all_reduce --size 1K --hosts a,b --processes 5 --rsh ./rsh \
+    --meeting "$work/blocks" --rails 127.0.0.1
+pass_if "two hosts: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "who is where: $(cat places)" [ "$(sort places | tr '\n' ' ')" = 'a 0 a 1 a 2 b 3 b 4 ' ]
+
 # ---- the meeting is where temporary files are to be
 mkdir temporary
 TMPDIR=$work/temporary weft collective $quick --size 1K --json here.json
