@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "affinity/discover.h"
+
 /* One direction of the bindings. */
 struct given {
     const char *setting; /* its name */
@@ -60,12 +62,10 @@ static int check(const struct wf_machine *machine, const struct given *given, co
     return 0;
 }
 
-/* By its name or by its address; a link-local one may leave out its interface. */
+/* By its name or by its address, however that is spelt. */
 static bool is_called(const struct wf_plan_rail *rail, const char *text)
 {
-    size_t bare = strcspn(rail->address, "%");
-    return strcmp(rail->name, text) == 0 || strcmp(rail->address, text) == 0 ||
-           (strlen(text) == bare && strncmp(rail->address, text, bare) == 0);
+    return strcmp(rail->name, text) == 0 || wf_address_same(rail->address, text);
 }
 
 /* The rails that a binding means: rails that are called so, else rails of that device. */

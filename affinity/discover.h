@@ -24,7 +24,9 @@
  */
 int wf_machine_discover(const char *source, struct wf_machine *out, char *why, size_t why_room);
 
-/* Is it an address of this machine, as "10.0.0.1" or "fe80::1"? Any thread. */
+/* Is it an address of this machine, as "10.0.0.1" or "fe80::1%eth0"? Any thread. */
 bool wf_address_is_here(const char *address);
+/* Are both texts the same address? A link-local one may leave out its interface. Any thread. */
+bool wf_address_same(const char *one, const char *other);
 
 #endif

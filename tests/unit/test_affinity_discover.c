@@ -527,6 +527,14 @@ static void the_addresses_of_this_machine_are_known(void **state)
     assert_false(wf_address_is_here("ff02::1"));
     assert_false(wf_address_is_here("lo"));
     assert_false(wf_address_is_here(""));
+    assert_true(wf_address_is_here("127.0.0.1%lo"));
+    assert_false(wf_address_is_here("127.0.0.1%eth"));
+    assert_true(wf_address_same("fd00::1", "FD00:0::1"));
+    assert_true(wf_address_same("fe80::1%eth0", "fe80::1"));
+    assert_false(wf_address_same("fe80::1%eth0", "fe80::1%eth1"));
+    assert_false(wf_address_same("10.0.0.1", "10.0.0.2"));
+    assert_false(wf_address_same("eth0", "eth0"));
+    assert_false(wf_address_same("", ""));
 }
 
 int main(void)
