@@ -308,6 +308,11 @@ static bool under_way(const struct wf_coll_hub *hub)
 
 static void part_from_all(struct wf_coll_hub *hub, int64_t until_ns)
 {
+    while (hub->queue && hub->unsent && wf_coll_now_ns() < until_ns) { /* that it leaves, and why */
+        wf_coll_drive(hub);
+        if (hub->unsent)
+            wf_coll_sleep(hub, wf_coll_now_ns() + 1000000);
+    }
     close_sessions(hub);
     while (hub->queue && under_way(hub) && wf_coll_now_ns() < until_ns) {
         wf_coll_drive(hub);

@@ -91,10 +91,13 @@ static int post(struct wf_port *port, struct wf_transfer *transfer, const void *
 {
     struct weft_group *group = group_of(port);
     struct weft_connection *connection;
-    struct weft_options options = {.queue = group->hub->queue, .user_data = &transfer->task};
+    struct wf_coll_hub *hub = group->hub;
+    struct weft_options options = {.queue = hub->queue, .user_data = &transfer->task};
     int result = way_to(group, transfer->rank, &connection);
     if (result < 0)
         return result;
+    if (hub->unsent || (!hub->receiving && !hub->ending)) /* the requests that come free are control's first */
+        return posted(group, transfer, -EAGAIN);
     wf_coll_ask(group, transfer->rank, transfer->op);
     transfer->task.ended = ended;
     tag |= (uint64_t)(transfer->receives ? group->id : group->places[transfer->rank].id) << ID_SHIFT;
