@@ -56,7 +56,8 @@ static void refuse(struct wf_coll_hub *hub, struct wf_coll_session *session, con
         snprintf(who, sizeof who, "rank %u (%s, process %u)", hello->rank, hello->host, hello->process);
     else
         snprintf(who, sizeof who, "%.120s", weft_peer_name(session->peer));
-    if (code != -ESTALE && hub->phase != WF_COLL_MADE)
+    bool told = hub->phase >= WF_COLL_TREE && !hub->from; /* all have rank 0's notes already */
+    if (code != -ESTALE && hub->phase != WF_COLL_MADE && !told)
         note_refusal(hub, who, why);
     wf_coll_say(hub, session, WF_COLL_REFUSED, "%d %s", code, why);
 }
