@@ -226,44 +226,54 @@ static void notifications_of_all_kinds(void)
     loop_pair_destroy(&pair);
 }
 
-/* Who reads may close once the read is done. Its end comes to the owner later than the close, and the notification
- * after it, which a receive waits for. Every other time it is the session that is closed. */
+/* Who reads may close once the reads are done. Their end comes to the owner later than the close, and the notifications
+ * after it, which receives wait for. Every other time the session is closed with the last connection. */
 static void notifications_before_the_close(void)
 {
-    enum { SIZE = 70001 };
+    enum { SIZE = 70001, NOTES = 2 };
     struct region region;
     struct weft_connection *ends[2];
     struct weft_error err;
-    static unsigned char data[SIZE];
+    static unsigned char data[NOTES][SIZE];
 
     for (int i = 0; i < LOOP_COUNT(20, 5); i++) {
         loop_pair_create(&pair, NULL, NULL, 2);
         region_create(&region, SIZE);
         for (int k = 0; k < 20; k++) {
             loop_connection(&pair, 0, ends);
-            struct weft_options options = {.flags = WEFT_NOTIFY, .notify_tag = 5};
-            struct weft_request *note = NULL, *late = NULL, *read = NULL;
+            struct weft_request *notes[NOTES + 1] = {NULL}, *reads[NOTES] = {NULL}, *closing = NULL;
             size_t size = k % 2 ? SIZE : 100;
-            int rc = weft_recv_notification(ends[1], NULL, 0, NULL, &note);
-            LOOP_CHECK(rc == 0, "weft_recv_notification: %s", strerror(-rc));
-            rc = weft_recv_notification(ends[1], NULL, 0, NULL, &late);
+            int rc = 0;
+            for (int n = 0; n <= NOTES && rc == 0; n++)
+                rc = weft_recv_notification(ends[1], NULL, 0, NULL, &notes[n]);
             LOOP_CHECK(rc == 0, "weft_recv_notification: %s", strerror(-rc));
             meet_the_owner();
-            rc = weft_read(ends[0], data, size, region.key, 0, &options, &read);
+            for (uint64_t n = 0; n < NOTES && rc == 0; n++) {
+                struct weft_options options = {.flags = WEFT_NOTIFY, .notify_tag = n};
+                rc = weft_read(ends[0], data[n], size, region.key, 0, &options, &reads[n]);
+            }
             LOOP_CHECK(rc == 0, "weft_read: %s", strerror(-rc));
-            loop_done(read, 0, size);
+            for (int n = 0; n < NOTES; n++)
+                loop_done(reads[n], 0, size);
             bool all = k == 19 && i % 2;
-            if (all)
+            if (all) {
+                LOOP_CALL(weft_connection_close_start(ends[0], NULL, &closing, &err), &err);
                 LOOP_CALL(weft_peer_close(pair.node[0].peer, LOOP_WAIT_MS, &err), &err);
-            else
+                loop_end(closing);
+                pair.node[0] = (struct loop_node){.context = pair.node[0].context, .endpoint = pair.node[0].endpoint};
+            } else {
                 LOOP_CALL(weft_connection_close(ends[0], LOOP_WAIT_MS, &err), &err);
-            struct weft_completion completion = loop_end(note);
-            LOOP_CHECK(completion.status == 0 && completion.tag == 5, "round %d of %d: %s", k, i, completion.text);
-            completion = loop_end(late);
+            }
+            uint64_t seen = 0;
+            for (int n = 0; n < NOTES; n++) {
+                struct weft_completion completion = loop_end(notes[n]);
+                LOOP_CHECK(completion.status == 0, "round %d of %d: %s", k, i, completion.text);
+                seen |= UINT64_C(1) << completion.tag;
+            }
+            LOOP_CHECK(seen == (1 << NOTES) - 1, "notifications 0x%llx", (unsigned long long)seen);
+            struct weft_completion completion = loop_end(notes[NOTES]);
             LOOP_CHECK(completion.status == -ESHUTDOWN, "nothing can come: %s", completion.text);
             LOOP_CALL(weft_connection_close(ends[1], LOOP_WAIT_MS, &err), &err);
-            if (all)
-                pair.node[0] = (struct loop_node){.context = pair.node[0].context, .endpoint = pair.node[0].endpoint};
         }
         region_destroy(&region);
         loop_pair_destroy(&pair);

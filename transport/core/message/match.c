@@ -281,7 +281,7 @@ void wf_match_release_notes(struct weft_connection *connection, uint64_t number)
 bool wf_match_notes_to_come(const struct weft_connection *connection)
 {
     bool any = !wf_list_empty(&connection->early_notes) || !wf_list_empty(&connection->notes);
-    return any && wf_guard_over(connection->desk->guard) == 0;
+    return any && connection->desk->guard->state == WF_SESSION_UP; /* the last BYE may bring the end of its operation */
 }
 
 /* The peer has closed the connection, and its last notification is handed out. */
