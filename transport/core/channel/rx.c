@@ -363,6 +363,11 @@ static int take_fragments(struct wf_channel *channel, uint64_t bytes)
     return result;
 }
 
+static const char *what_broke(int result)
+{
+    return result == -ENOMEM ? "taking in a frame" : "a frame that breaks the protocol";
+}
+
 static void digest(struct wf_channel *channel, int64_t result)
 {
     if (result == -ECANCELED)
@@ -390,7 +395,7 @@ static void digest(struct wf_channel *channel, int64_t result)
     broken = parse(channel);
     WF_REACHED_IF(broken == -EPROTO, "channel UP: frame against the protocol");
     if (broken < 0)
-        channel->ops->lost(channel, broken, "a frame that breaks the protocol");
+        channel->ops->lost(channel, broken, what_broke(broken));
     note_disposals(channel);
 }
 
@@ -445,7 +450,7 @@ void wf_channel_resume(struct wf_channel *channel)
         bool placed = channel->payload && (rx->claim || !rx->in_frame); /* or there is nothing to place */
         int broken = placed ? 0 : channel->ops->place_payload(channel);
         if (broken < 0)
-            channel->ops->lost(channel, broken, "a frame that breaks the protocol");
+            channel->ops->lost(channel, broken, what_broke(broken));
     }
     if (waits && !rx->held) {
         digest(channel, -ECANCELED); /* works through the bytes that are in the buffer already */
