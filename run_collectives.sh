@@ -51,6 +51,7 @@ gpu_count() {
         IFS=', ' read -ra listed <<<"$CUDA_VISIBLE_DEVICES"
         for gpu in "${listed[@]}"; do
             [[ $gpu == [[:alnum:]]* && $gpu != NoDevFiles ]] || break
+            [[ ! $gpu =~ ^[0-9]+$ ]] || ((10#$gpu < count)) || break
             visible=$((visible + 1))
         done
         ((visible >= count)) || count=$visible

@@ -175,6 +175,7 @@ done <<'EOF'
 1 3
 1 GPU-8a1c-1
 1 5,-1,6
+1 5,8,6
 0 -1
 EOF
 while read -r processes list; do
