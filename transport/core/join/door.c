@@ -433,10 +433,10 @@ int wf_door_drive(struct wf_door *door, int64_t timeout_ns)
     int64_t next = wf_door_resume_accept(door, now);
     wf_talks_tick(door, now); /* a conversation that is over lets its dial try again */
     tick_dials(door, now);
-    int64_t talks = wf_talks_tick(door, now);
     int64_t watch = wf_rail_watch_tick(&door->watch, now);
     wf_door_follow_rails(door);
     tick_sessions(door, now);
+    int64_t talks = wf_talks_tick(door, now); /* with those that dials and sessions have just begun, or waited for */
     int64_t look = atomic_load(&door->sessions->world->alarm.due_ns), dials = atomic_load(&door->dial_times.due_ns);
     next = dials < next ? dials : next;
     next = talks < next ? talks : next;
