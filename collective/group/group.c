@@ -310,8 +310,8 @@ static void part_from_all(struct wf_coll_hub *hub, int64_t until_ns)
 {
     while (hub->queue && hub->unsent && wf_coll_now_ns() < until_ns) { /* that it leaves, and why */
         wf_coll_drive(hub);
-        if (hub->unsent)
-            wf_coll_sleep(hub, wf_coll_now_ns() + 1000000);
+        if (hub->unsent) /* the timer is set to the next try */
+            wf_coll_sleep(hub, until_ns);
     }
     close_sessions(hub);
     while (hub->queue && under_way(hub) && wf_coll_now_ns() < until_ns) {
