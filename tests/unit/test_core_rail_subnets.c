@@ -257,6 +257,33 @@ static void what_weft_is_told_itself_is_taken_strictly(void **state)
         assert_refused(&cases[i], NULL);
 }
 
+static void a_prefix_adds_what_is_not_named_before_it(void **state)
+{
+    struct wf_rail rails[MOST];
+    struct wf_status status = {0};
+    char taken[128];
+
+    (void)state;
+    int count = find_listed(some_down, COUNT(some_down), "wx1,w*", NULL, rails, &status);
+    assert_int_equal(count, 3);
+    write_names(rails, count, taken, sizeof(taken));
+    assert_string_equal(taken, "wx1,wx0,wy0");
+}
+
+static void more_than_allowed_are_refused(void **state)
+{
+    struct wf_rail rails[MOST];
+    struct wf_status status = {0};
+
+    (void)state;
+    rows = some_down;
+    row_count = COUNT(some_down);
+    assert_int_equal(wf_rails_find("w*", NULL, AF_UNSPEC, rails, 2, &status), -E2BIG);
+    assert_non_null(strstr(status.text, "more than 2 rails"));
+    assert_int_equal(wf_rails_find("wx0,wx1,wy0", NULL, AF_UNSPEC, rails, 2, &status), -E2BIG);
+    assert_int_equal(wf_rails_find("wx*", NULL, AF_UNSPEC, rails, 2, &status), 2);
+}
+
 static void makers_of_interfaces_are_known_by_their_names(void **state)
 {
     static const char *const theirs[] = {"docker0", "br-0a1b2c3d4e5f", "veth12ab", "virbr0", "vnet3",
@@ -283,6 +310,8 @@ int main(void)
         cmocka_unit_test(of_an_alias_no_more_are_taken_than_allowed),
         cmocka_unit_test(an_alias_of_which_nothing_is_left_fails),
         cmocka_unit_test(what_weft_is_told_itself_is_taken_strictly),
+        cmocka_unit_test(a_prefix_adds_what_is_not_named_before_it),
+        cmocka_unit_test(more_than_allowed_are_refused),
         cmocka_unit_test(makers_of_interfaces_are_known_by_their_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,7 +121,8 @@ static int add_address(const struct sockaddr_storage *address, struct wf_rail *r
 }
 
 /* One item of a list: an address, an interface, a prefix. Returns how many rails it added; -ENODEV: there is nothing of
- * that name here; -ENETDOWN: there is, and it cannot be used as it is. */
+ * that name here; -ENETDOWN: there is, and it cannot be used as it is; -E2BIG: there are more than `max`, which it
+ * added. */
 static int add_item(const char *item, int family, struct wf_rail *rails, int max)
 {
     struct sockaddr_storage address;
@@ -133,12 +134,17 @@ static int add_item(const char *item, int family, struct wf_rail *rails, int max
     struct wf_candidate *all;
     int count = wf_candidates_list(family, &all), added = 0;
     bool present = false;
-    for (int i = 0; i < count && added < max; i++) {
+    for (int i = 0; i < count; i++) {
         if (!item_matches(item, &all[i].rail))
             continue;
         present = true;
-        if (wf_candidate_usable(&all[i]))
-            rails[added++] = all[i].rail;
+        if (!wf_candidate_usable(&all[i]))
+            continue;
+        if (added == max) {
+            free(all);
+            return -E2BIG;
+        }
+        rails[added++] = all[i].rail;
     }
     free(all);
     return added ? added : present ? -ENETDOWN : -ENODEV;
@@ -186,14 +192,15 @@ static int find_named(const char *list, int family, struct wf_rail *rails, int m
     snprintf(copy, sizeof copy, "%s", list);
     int count = 0;
     while ((item = strsep(&rest, ","))) {
-        if (count == max)
+        int added = count < max ? add_item(item, family, rails + count, max - count) : -E2BIG;
+        if (added == -E2BIG)
             return wf_fail(status, -E2BIG, "rails = '%.40s...' names more than %d rails: name fewer", list, max);
-        int added = add_item(item, family, rails + count, max - count);
-        if (added > 0 && is_known(rails, count, &rails[count]))
-            return wf_fail(status, -EINVAL, "rails names rail '%.60s' twice", item);
         if (added < 0)
             return refuse_item(item, family, added, status);
-        count += added;
+        int fresh = drop_known(rails, count, added); /* a prefix may mean what was named before it */
+        if (fresh == 0)
+            return wf_fail(status, -EINVAL, "rails names rail '%.60s' twice", item);
+        count += fresh;
     }
     return count;
 }
@@ -207,6 +214,8 @@ static int find_matching(const char *list, int family, struct wf_rail *rails, in
     int count = 0, code = -ENODEV;
     while (count < max && (item = strsep(&rest, ","))) {
         int added = add_item(item, family, rails + count, max - count);
+        if (added == -E2BIG)
+            added = max - count;
         if (added > 0)
             count += drop_known(rails, count, added);
         else if (added == -ENETDOWN)
