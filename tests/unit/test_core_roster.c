@@ -239,6 +239,20 @@ static void test_acknowledgements_behind_an_operation_go_on_the_express_channel(
     assert_false(wf_link_in_list(&channel->tx.behind_link)); /* it can tell them itself */
 }
 
+/* --- workers --- */
+
+static void test_all_channels_of_a_rail_have_one_pair_of_workers(void **state)
+{
+    struct scene *scene = *state;
+    struct wf_session_rail *rail = wf_lines_rail(&scene->lines, 1);
+    rail->local = 2;
+    assert_int_equal(wf_lines_workers(&scene->lines, 1), 2);
+    rail->local = 0; /* the peer has dialled another channel of it at another address */
+    assert_int_equal(wf_lines_workers(&scene->lines, 1), 2);
+    assert_int_equal(wf_lines_rail(&scene->lines, 2)->local, -1);
+    assert_int_equal(wf_lines_workers(&scene->lines, 2), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +270,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_each_worker_is_chosen_once_for_an_offer, set_up, scene_tear_down_locked),
         cmocka_unit_test_setup_teardown(test_a_half_is_asked_once_in_a_round, set_up, scene_tear_down_locked),
         cmocka_unit_test_setup_teardown(test_acknowledgements_behind_an_operation_go_on_the_express_channel, set_up,
+                                        scene_tear_down_locked),
+        cmocka_unit_test_setup_teardown(test_all_channels_of_a_rail_have_one_pair_of_workers, set_up,
                                         scene_tear_down_locked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

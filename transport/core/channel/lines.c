@@ -115,6 +115,14 @@ void wf_lines_use_strand(struct wf_lines *lines, int strand)
         lines->channel_count = end;
 }
 
+int wf_lines_workers(struct wf_lines *lines, int rail)
+{
+    struct wf_session_rail *pair = &lines->rails[rail];
+    if (pair->workers == 0)
+        pair->workers = (pair->local < 0 ? 0 : pair->local) + 1;
+    return pair->workers - 1;
+}
+
 /* A device channel has come up, or is up no more: the session lives by the others. */
 static void count_strand(struct wf_lines *lines, const struct wf_channel *changed, int by)
 {

@@ -31,6 +31,7 @@ struct wf_session_rail {
     char name[64];
     struct sockaddr_storage from, to; /* `from` with port 0 */
     bool device_bound;
+    int workers; /* wf_lines_workers(), and 1 more; 0: nobody has asked yet. Session lock. */
     _Atomic uint64_t sent_bytes, received_bytes, resent_bytes, stalls, failures, damaged, retransmits;
     /* session lock */
     bool retired;                           /* it has damaged too much */
@@ -109,6 +110,11 @@ void wf_lines_use(struct wf_lines *lines, unsigned traffic);
 
 /* The strand is in use from now on. Session lock. */
 void wf_lines_use_strand(struct wf_lines *lines, int strand);
+
+/* Which pair of workers drives every channel of the rail: that of the rail of this side on which the first one came. It
+ * stays so where the peer dials later ones at other addresses: a worker is offered what any channel of its rails can
+ * send, and two workers must not drive one send half. Session lock. */
+int wf_lines_workers(struct wf_lines *lines, int rail);
 
 /* A channel has come up (1), or is up no more (-1): which group carries what? Session lock. */
 void wf_lines_count_up(struct wf_lines *lines, const struct wf_channel *channel, int by);

@@ -34,8 +34,7 @@ static void assign_workers(struct wf_session *session, struct wf_channel *channe
         wf_channel_assign(channel, own, own);
         return;
     }
-    int local = session->lines.rails[channel->rail].local;
-    int pair = local < 0 ? 0 : local;
+    int pair = wf_lines_workers(&session->lines, channel->rail);
     wf_channel_assign(channel, crew->workers[2 * pair], crew->workers[2 * pair + 1]);
 }
 
