@@ -76,7 +76,10 @@ int wf_session_expect(struct wf_session *session, int count)
 {
     if (wf_loss_expect(&session->loss, 0, count) < 0)
         return -ENOMEM;
-    return wf_lines_expect(&session->lines, count);
+    int result = wf_lines_expect(&session->lines, count);
+    if (result < 0)
+        wf_loss_forget(&session->loss, 0); /* the next one to join may say another number */
+    return result;
 }
 
 void wf_session_called(struct wf_session *session)

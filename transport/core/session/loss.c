@@ -63,6 +63,12 @@ int wf_loss_expect(struct wf_loss *loss, unsigned traffic, int count)
     return loss->spreads[traffic] ? 0 : -ENOMEM;
 }
 
+void wf_loss_forget(struct wf_loss *loss, unsigned traffic)
+{
+    wf_spread_destroy(loss->spreads[traffic]);
+    loss->spreads[traffic] = NULL;
+}
+
 static bool carries(const struct wf_session *session)
 {
     return session->guard.state == WF_SESSION_UP || session->guard.state == WF_SESSION_JOINING;

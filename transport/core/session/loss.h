@@ -32,6 +32,8 @@ void wf_loss_init(struct wf_loss *loss);
 void wf_loss_fini(struct wf_loss *loss);
 /* Room for `count` channels of a traffic class. 0 or -ENOMEM. */
 int wf_loss_expect(struct wf_loss *loss, unsigned traffic, int count);
+/* Not so many, after all: no channel of the class has joined. */
+void wf_loss_forget(struct wf_loss *loss, unsigned traffic);
 
 /* A channel is lost: its halves let go, its retained frames go on other channels, and it will be dialled again.
  * `doing`: what failed, for the log. */
