@@ -77,6 +77,47 @@ static void nobody_there(void)
     close(held);
 }
 
+struct listening {
+    struct weft_context *context;
+    pthread_barrier_t *start;
+    int result;
+};
+
+static void *listen_now(void *arg)
+{
+    struct listening *listening = arg;
+
+    pthread_barrier_wait(listening->start);
+    listening->result = weft_listen(listening->context, "127.0.1.1:0", NULL);
+    return NULL;
+}
+
+/* Of two threads one gets the listeners, and the other is told so. */
+static void two_listen_at_once(void)
+{
+    for (int round = 0; round < 20; round++) {
+        struct loop_node node;
+        struct listening listening[2];
+        pthread_barrier_t start;
+        pthread_t threads[2];
+
+        loop_node_start(&node, NULL, 1);
+        pthread_barrier_init(&start, NULL, 2);
+        for (int i = 0; i < 2; i++) {
+            listening[i] = (struct listening){.context = node.context, .start = &start};
+            LOOP_CHECK(pthread_create(&threads[i], NULL, listen_now, &listening[i]) == 0, "pthread_create");
+        }
+        for (int i = 0; i < 2; i++)
+            pthread_join(threads[i], NULL);
+        pthread_barrier_destroy(&start);
+        int first = listening[0].result, second = listening[1].result;
+        LOOP_CHECK((first == 0 && second == -EALREADY) || (first == -EALREADY && second == 0), "%d and %d", first,
+                   second);
+        LOOP_CHECK(weft_listen_port(node.context) > 0, "no port");
+        loop_node_stop(&node);
+    }
+}
+
 /* Something listens there, takes the connection and never says a word. */
 static void silent_server(void)
 {
@@ -530,6 +571,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         LOOP_CASE(client_first_server_later, 20),
         LOOP_CASE(nobody_there, 20),
+        LOOP_CASE(two_listen_at_once, 40),
         LOOP_CASE(silent_server, 20),
         LOOP_CASE(pushed_out_and_let_in, 20),
         LOOP_CASE(pushed_out_for_good, 20),

@@ -88,6 +88,7 @@ struct wf_door {
     pthread_mutex_t mail_lock;
     struct wf_list new_dials; /* mail_lock */
     struct wf_list wishes;    /* mail_lock: dials that are to end early */
+    bool listening;           /* mail_lock: somebody is opening the listeners, or has */
     bool listeners_changed;   /* mail_lock: there are listeners to attach */
 
     /* the door's thread */
@@ -101,7 +102,7 @@ struct wf_door {
     int listener_count, listeners_attached;
     struct wf_listener listeners[WF_LISTENERS_MAX];
     struct sockaddr_storage listen_address;
-    int port;           /* 0: not listening */
+    _Atomic int port;   /* 0: not listening */
     bool accept_paused; /* an ACCEPT or an attach failed, or there is no room: goes on at `accept_again_ns` */
     int64_t accept_again_ns;
     struct wf_log_limit stranger_log;

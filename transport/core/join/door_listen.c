@@ -134,10 +134,20 @@ static bool chosen_in_vain(const struct wf_door *door, const struct sockaddr_sto
     return result == -EADDRINUSE && wf_address_port(address) == 0 && door->listener_count > 0;
 }
 
+/* The one that does opens the listeners. False: another caller does, or has. */
+static bool begin_to_listen(struct wf_door *door)
+{
+    pthread_mutex_lock(&door->mail_lock);
+    bool first = !door->listening;
+    door->listening = true;
+    pthread_mutex_unlock(&door->mail_lock);
+    return first;
+}
+
 int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address, struct wf_status *status)
 {
     struct wf_sessions *sessions = door->sessions;
-    if (door->port != 0)
+    if (!begin_to_listen(door))
         return wf_fail(status, -EALREADY, "this context listens on port %d already", door->port);
     struct sockaddr_storage bound = *address;
     int vain[PORTS_TRIED], tried = 0; /* listeners that keep the kernel from choosing their port again */
@@ -152,15 +162,19 @@ int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address,
     }
     while (tried > 0)
         sessions->world->engine_ops->close_fd(sessions->world->engine_host, vain[--tried]);
-    if (result < 0) {
+    if (result < 0)
         wf_door_close_listeners(door);
-        return result;
-    }
     pthread_mutex_lock(&door->mail_lock);
-    door->listen_address = bound;
-    door->port = wf_address_port(&bound);
-    door->listeners_changed = true;
+    if (result < 0) {
+        door->listening = false;
+    } else {
+        door->listen_address = bound;
+        door->port = wf_address_port(&bound);
+        door->listeners_changed = true;
+    }
     pthread_mutex_unlock(&door->mail_lock);
+    if (result < 0)
+        return result;
     door->engine->ops->wake(door->engine);
     return 0;
 }
