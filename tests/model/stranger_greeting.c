@@ -6,7 +6,8 @@
 #include "core/calls/context.h"
 #include "stranger.h"
 
-#define JOIN_DEADLINE (6 * WF_NS_PER_S) /* connect_timeout of the scene, and a bit */
+#define JOIN_DEADLINE (7 * WF_NS_PER_S) /* the acceptor's, which is more than connect_timeout of the scene, and a bit  \
+                                         */
 
 /* HELLO of a peer with these features, and the host's answer. The descriptor. */
 static int say_hello(struct scene *scene, uint64_t features, struct wf_hello *answer)
@@ -392,6 +393,22 @@ static int attach_at_last(struct wf_engine *engine, int fd)
     return -ENOMEM;
 }
 
+/* A dialer gives each channel up to four seconds: an acceptor with less time to connect waits for them, too. */
+static void an_acceptor_of_little_patience(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct wf_hello hello;
+    int fd;
+    open_scene_with(&scene, NULL, false, "connect_timeout=1");
+    introduce(&scene, &hello);
+    pass(&scene, 4 * WF_NS_PER_S);
+    struct weft_peer *peer = come_up(&scene, &hello, &fd);
+    hang_up(&scene, fd);
+    weft_peer_close(peer, 0, NULL);
+    close_scene(&scene);
+}
+
 /* weft_listen() has returned 0, and the door's engine finds no memory for the listener: it asks again. */
 static void a_listener_that_finds_no_memory(void **state)
 {
@@ -419,6 +436,7 @@ int main(void)
         cmocka_unit_test(a_listener_that_finds_no_memory),
         cmocka_unit_test(both_have_the_others),
         cmocka_unit_test(an_older_dialer),
+        cmocka_unit_test(an_acceptor_of_little_patience),
         cmocka_unit_test(a_conversation_that_breaks_off),
         cmocka_unit_test(a_channel_before_the_greeting),
         cmocka_unit_test(out_of_order),

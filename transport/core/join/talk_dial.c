@@ -15,9 +15,11 @@
 #include "core/session/session.h"
 #include "wire/seal.h"
 
-/* Once a channel is up, an unanswered one has 1/SHARE of the time that was left to connect, at least SHARE_MIN_NS. */
+/* Once a channel is up, an unanswered one has 1/SHARE of the time that was left to connect, from SHARE_MIN_NS to
+ * SHARE_MAX_NS. */
 #define SHARE 8
 #define SHARE_MIN_NS WF_NS_PER_S
+#define SHARE_MAX_NS (4 * WF_NS_PER_S) /* SYNs of 0, 1 and 3 s; the acceptor waits for longer, JOIN_LEAST_NS */
 
 /* A conversation on a new socket; the caller posts CONNECT. NULL: `status` says why. */
 static struct wf_talk *call(struct wf_door *door, enum wf_talk_role role, const struct wf_socket_options *options,
@@ -373,7 +375,9 @@ void wf_dial_channels(struct wf_dial *dial, struct wf_door *door)
 void wf_dial_begin_channels(struct wf_dial *dial, struct wf_door *door)
 {
     int64_t left = dial->deadline_ns - wf_world_now(dial->session->guard.world);
-    dial->share_ns = left / SHARE > SHARE_MIN_NS ? left / SHARE : SHARE_MIN_NS;
+    dial->share_ns = left / SHARE > SHARE_MAX_NS   ? SHARE_MAX_NS
+                     : left / SHARE > SHARE_MIN_NS ? left / SHARE
+                                                   : SHARE_MIN_NS;
     wf_dial_channels(dial, door);
 }
 

@@ -19,6 +19,9 @@
 #include "core/session/news.h"
 #include "wire/frame.h"
 
+/* An acceptor waits at least so long: its dialer leaves out what has not answered after less (talk_dial.c). */
+#define JOIN_LEAST_NS (6 * WF_NS_PER_S)
+
 /* --- life --- */
 
 void wf_sessions_init(struct wf_sessions *sessions)
@@ -162,7 +165,8 @@ struct wf_session *wf_session_create(struct wf_sessions *sessions, bool dialer, 
     memcpy(session->secret, secret, WF_SECRET_BYTES);
     snprintf(session->peer.name, sizeof session->peer.name, "%s", peer_hello->name);
     int result = init_parts(session, dialer, peer_hello);
-    session->life.join_by_ns = wf_world_now(world) + world->tuning.connect_timeout_ns;
+    int64_t patience = world->tuning.connect_timeout_ns;
+    session->life.join_by_ns = wf_world_now(world) + (patience > JOIN_LEAST_NS ? patience : JOIN_LEAST_NS);
     pthread_mutex_lock(&world->lock);
     if (result == 0)
         result = wf_alarm_enter(&world->alarm, &session->guard.visit);
