@@ -308,6 +308,17 @@ static void nonsense_is_no_class(void)
 
 /* --- rates --- */
 
+/* A channel that takes too long over one frame counts as dead: also an express channel, which has an eighth. */
+static void rates_that_make_a_channel_look_dead(void)
+{
+    enum { FRAME = 16 * 1024, TIMEOUT_S = 10 };
+    begin("chunk=16K eager=16K channels=1 timeout=10", NULL, 1, 0, 1);
+    LOOP_CHECK(weft_peer_set_rate(pair.node[0].peer, 0, 8 * FRAME * 4 / TIMEOUT_S) == -ERANGE,
+               "a frame of the express channel takes a quarter of the timeout, and its header more");
+    LOOP_CHECK(weft_peer_set_rate(pair.node[0].peer, 0, 8 * FRAME) == 0, "a second for it");
+    finish();
+}
+
 static void check_paces(int side, unsigned traffic, uint64_t express, uint64_t bulk)
 {
     const struct wf_session *session = session_of(side);
@@ -400,6 +411,7 @@ int main(int argc, char **argv)
         LOOP_CASE(a_channel_may_be_lost_before_its_class_is_known, 20),
         LOOP_CASE(an_old_peer_has_no_classes, 20),
         LOOP_CASE(nonsense_is_no_class, 20),
+        LOOP_CASE(rates_that_make_a_channel_look_dead, 20),
         LOOP_CASE(a_rate_is_divided, 20),
         LOOP_CASE(each_side_marks_what_it_sends, 20),
         LOOP_CASE(nonsense_is_no_mark, 20),
