@@ -143,10 +143,10 @@ WEFT_API int weft_config_is_set(const struct weft_config *config, const char *na
  */
 WEFT_API int weft_context_create(const struct weft_config *config, struct weft_context **out, struct weft_error *err);
 
-/* Closes every peer in an orderly way (waits up to one second for each), then frees everything. Requests and handles of
- * this context are gone afterwards; the memory of requests is not touched again. Before this call, streams with
- * operations (WEFT_ON_STREAM) should have reached them: it waits for that, one second at most. A group of the context
- * (weft_group_create()) has to be destroyed before. NULL is allowed. */
+/* Closes every peer in an orderly way (waits up to one second, for all of them at once), then frees everything.
+ * Requests and handles of this context are gone afterwards; the memory of requests is not touched again. Before this
+ * call, streams with operations (WEFT_ON_STREAM) should have reached them: it waits for that, one second at most. A
+ * group of the context (weft_group_create()) has to be destroyed before. NULL is allowed. */
 WEFT_API void weft_context_destroy(struct weft_context *context);
 
 /*

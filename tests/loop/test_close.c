@@ -359,6 +359,44 @@ static void context_destroyed_with_everything_live(void)
     }
 }
 
+static int connect_and_stay(int in, int out, void *arg)
+{
+    struct loop_node node;
+
+    (void)arg;
+    int port = (int)loop_hear(in);
+    loop_node_start(&node, "channels=1", 1);
+    loop_node_connect(&node, port);
+    loop_tell(out, 1);
+    loop_hear(in); /* killed here */
+    return 1;
+}
+
+/* Peers that are stopped answer no CLOSE: all of them have one second together, and not one after the other. */
+static void context_destroyed_while_peers_are_stopped(void)
+{
+    enum { PEERS = 8 };
+    struct loop_child child[PEERS];
+    struct loop_node node;
+
+    loop_needs_kernel("processes");
+    for (int i = 0; i < PEERS; i++)
+        loop_child_start(&child[i], connect_and_stay, NULL);
+    loop_node_start(&node, "channels=1", 1);
+    int port = loop_node_listen(&node);
+    for (int i = 0; i < PEERS; i++) {
+        loop_tell(child[i].out, (uint64_t)port);
+        loop_node_accept(&node);
+        loop_hear(child[i].in);
+        loop_child_stop(&child[i]);
+    }
+    int64_t start = loop_now_ms();
+    loop_context_end(node.context);
+    LOOP_CHECK(loop_now_ms() - start < PEERS * 500 * LOOP_SLOWER, "took %lld ms", (long long)(loop_now_ms() - start));
+    for (int i = 0; i < PEERS; i++)
+        loop_child_kill(&child[i]);
+}
+
 int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
@@ -375,6 +413,7 @@ int main(int argc, char **argv)
         LOOP_CASE(peers_come_and_go, 60),
         LOOP_CASE(sessions_come_and_go, 60),
         LOOP_CASE(context_destroyed_with_everything_live, 40),
+        LOOP_CASE(context_destroyed_while_peers_are_stopped, 40),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

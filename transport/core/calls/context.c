@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "core/calls/choices.h"
 #include "core/calls/engines.h"
+#include "core/calls/peer.h"
 #include "core/calls/placement.h"
 #include "core/cards/cards_tcp.h"
 #include "core/device/registration.h"
@@ -21,6 +22,7 @@
 #include "core/session/session.h"
 #include "wire/handshake.h"
 
+#define CLOSE_NS WF_NS_PER_S   /* the end of a context waits so long for its peers */
 #define STREAMS_NS WF_NS_PER_S /* the end of a context waits so long for users' streams to reach their marks */
 #define STREAMS_LOOK_NS (20 * WF_NS_PER_US)
 
@@ -384,32 +386,51 @@ int weft_context_create(const struct weft_config *config, struct weft_context **
 
 /* --- the end --- */
 
-static struct weft_peer *any_peer(struct weft_context *context)
+/* A session that is not over, with a reference; `asked`: or one that was asked to close. NULL: there is none. */
+static struct wf_session *any_session(struct weft_context *context, bool asked)
 {
-    struct weft_peer *found = NULL;
+    struct wf_session *found = NULL;
     pthread_mutex_lock(&context->world.lock);
     WF_LIST_EACH (link, following, &context->sessions.all) {
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
         wf_session_lock(session);
-        if (!found && session->guard.state != WF_SESSION_DEAD) {
+        if (session->guard.state != WF_SESSION_DEAD && (asked || !session->life.dismissed)) {
             wf_session_dismiss(session, session->life.closing);
-            wf_guard_refer(&session->guard); /* weft_peer_close() drops this reference */
-            found = &session->peer;
+            wf_guard_refer(&session->guard);
+            found = session;
         }
         wf_session_unlock(session);
+        if (found)
+            break;
     }
     pthread_mutex_unlock(&context->world.lock);
     return found;
+}
+
+/* All are asked before the first one is waited for: many that do not answer take no longer than one. */
+static void close_sessions(struct weft_context *context)
+{
+    int64_t until_ns = wf_world_now(&context->world) + CLOSE_NS;
+    struct wf_session *session;
+    atomic_store(&context->sessions.ending, true); /* a peer that comes back at once would never be the last */
+    while ((session = any_session(context, false))) {
+        wf_session_ask_to_close(session);
+        wf_session_push(session);
+        wf_session_release(session);
+    }
+    while ((session = any_session(context, true))) {
+        int64_t left_ms = (until_ns - wf_world_now(&context->world)) / 1000000;
+        weft_peer_close(&session->peer, left_ms > 1 ? (int)left_ms : 1, NULL); /* drops the reference */
+    }
 }
 
 void weft_context_destroy(struct weft_context *context)
 {
     if (!context)
         return;
-    struct weft_peer *peer;
     wf_lobby_cancel(&context->sessions.lobby, -ESHUTDOWN);
-    while (!context->world.manual && (peer = any_peer(context)))
-        weft_peer_close(peer, 1000, NULL);
+    if (!context->world.manual)
+        close_sessions(context);
     demolish(context);
 }
 

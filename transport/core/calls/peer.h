@@ -1,5 +1,5 @@
 /*
- * peer.h: the step behind weft_peer_close(), for tests that must not wait.
+ * peer.h: the step behind weft_peer_close(), for the end of a context, and for tests that must not wait.
  */
 #ifndef WF_CORE_CALLS_PEER_H
 #define WF_CORE_CALLS_PEER_H

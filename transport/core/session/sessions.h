@@ -5,6 +5,8 @@
 #define WF_CORE_SESSION_SESSIONS_H
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 
 #include "base/list.h"
 #include "base/log.h"
@@ -47,6 +49,7 @@ struct wf_sessions {
     struct wf_list all;      /* every session that exists; world.lock, as the next two */
     struct wf_list accepted; /* sessions that came up and that nobody has asked for yet */
     int count;
+    _Atomic bool ending;         /* the context is being destroyed: no peer is taken any more */
     struct wf_greeting greeting; /* for peers met from now on; world.lock */
     pthread_mutex_t log_lock;    /* taken after any other lock */
     struct wf_log_limit unknown_log;
