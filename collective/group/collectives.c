@@ -70,14 +70,6 @@ static int check(const struct weft_group *group, const struct wf_ask *ask, const
 
 /* --- under way --- */
 
-static struct wf_coll_operation *of_op(struct wf_coll_hub *hub, const struct wf_op *op)
-{
-    struct wf_coll_operation *at = hub->operations;
-    while (at && at->op != op)
-        at = at->next;
-    return at;
-}
-
 static void finish(struct wf_coll_operation *operation)
 {
     struct weft_group *group = operation->group;
@@ -92,7 +84,7 @@ static void finish(struct wf_coll_operation *operation)
 
 void wf_coll_collective_advance(struct wf_coll_hub *hub, const struct wf_op *op)
 {
-    struct wf_coll_operation *operation = of_op(hub, op);
+    struct wf_coll_operation *operation = wf_coll_operation_of(hub, op);
     if (!operation || operation->ended)
         return;
     const struct weft_group *group = operation->group;

@@ -83,6 +83,7 @@ struct wf_coll_member {
     uint32_t process;
     bool left, lost;      /* all groups */
     int failure;          /* of the last dial, or how it was lost; 0: none */
+    int64_t failed_ns;    /* when the last dial came to nothing */
     int64_t unreached_ns; /* when it was last given up as unreached, and it has not answered since; 0: it was not */
     int refusal;          /* what the other side has answered, in the words of `text`; 0: it has not */
     char text[WEFT_TEXT_BYTES];
@@ -323,6 +324,7 @@ void wf_coll_groups_end(struct wf_coll_hub *hub);
 void wf_coll_groups_free(struct wf_coll_hub *hub);
 
 /* --- operations.c --- */
+struct wf_coll_operation *wf_coll_operation_of(const struct wf_coll_hub *hub, const struct wf_op *op); /* NULL: none */
 /* NULL: no memory. `timeout_ms` below 0: no deadline. */
 struct wf_coll_operation *wf_coll_operation_add(struct weft_group *group, int timeout_ms, bool waited, void *user_data);
 /* The last one that was added never began. */
@@ -403,7 +405,9 @@ void wf_coll_rest(struct wf_coll_hub *hub, int64_t until_ns);
 int wf_coll_listen_for(struct wf_coll_hub *hub); /* posts the receive of control */
 
 /* --- reach.c --- */
-int wf_coll_reach(struct weft_group *group, uint32_t rank, int64_t until_ns, struct weft_error *err);
+/* 1: the member's session has its connections; 0: not yet; or why not. The caller wants it since `since_ns`: that it
+ * could not be reached before is no answer. */
+int wf_coll_reach(struct weft_group *group, uint32_t rank, int64_t since_ns, int64_t until_ns, struct weft_error *err);
 void wf_coll_part(struct wf_coll_hub *hub, struct wf_coll_session *session);
 void wf_coll_asked_to_part(struct wf_coll_hub *hub, struct wf_coll_session *session);
 void wf_coll_may_part(struct wf_coll_hub *hub, struct wf_coll_session *session, bool may);

@@ -17,6 +17,14 @@ static struct wf_coll_operation **of_group(struct wf_coll_operation **at, const 
     return at;
 }
 
+struct wf_coll_operation *wf_coll_operation_of(const struct wf_coll_hub *hub, const struct wf_op *op)
+{
+    struct wf_coll_operation *at = hub->operations;
+    while (at && at->op != op)
+        at = at->next;
+    return at;
+}
+
 struct wf_coll_operation *wf_coll_operation_add(struct weft_group *group, int timeout_ms, bool waited, void *user_data)
 {
     struct wf_coll_operation *operation = calloc(1, sizeof *operation);

@@ -79,8 +79,7 @@ static void ask_until(struct wf_coll_session *dial, int64_t until_ns)
         dial->asked_until_ns = until_ns;
 }
 
-/* 1: the member's session has its connections; 0: not yet; or why not. */
-int wf_coll_reach(struct weft_group *group, uint32_t rank, int64_t until_ns, struct weft_error *err)
+int wf_coll_reach(struct weft_group *group, uint32_t rank, int64_t since_ns, int64_t until_ns, struct weft_error *err)
 {
     struct wf_coll_hub *hub = group->hub;
     const struct wf_coll_place *place = &group->places[rank];
@@ -95,11 +94,8 @@ int wf_coll_reach(struct weft_group *group, uint32_t rank, int64_t until_ns, str
     ask_until(member->dial, until_ns);
     if (session || member->dial)
         return 0;
-    if (member->failure < 0) {
-        int failure = member->failure;
-        member->failure = 0;
-        return wf_coll_refuse(err, failure, "%s cannot be reached: %s", place->name, member->text);
-    }
+    if (member->failure < 0 && member->failed_ns >= since_ns)
+        return wf_coll_refuse(err, member->failure, "%s cannot be reached: %s", place->name, member->text);
     int result = make_room(hub, err);
     if (result <= 0)
         return result;

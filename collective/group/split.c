@@ -275,10 +275,8 @@ void wf_coll_told_left(struct wf_coll_hub *hub, struct wf_coll_session *session,
 
 static uint64_t order_of(const struct weft_group *group, const struct wf_op *op)
 {
-    const struct wf_coll_operation *at = group->hub->operations;
-    while (at && at->op != op)
-        at = at->next;
-    return at ? at->order : group->ordered;
+    const struct wf_coll_operation *operation = wf_coll_operation_of(group->hub, op);
+    return operation ? operation->order : group->ordered;
 }
 
 void wf_coll_ask(struct weft_group *group, uint32_t rank, const struct wf_op *op)
