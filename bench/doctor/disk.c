@@ -2,14 +2,16 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "bench/words/words.h"
 #include "parts.h"
 
 #define LEAST_BYTES (16u << 20)
 
-/* Of the folder, or the nearest one above it that is there. */
+/* Of the folder, or the nearest one above it that is there. -ENOTDIR, -EACCES, -EROFS: nothing can be made in it. */
 static int look(const char *path, struct statvfs *system)
 {
     char folder[WF_VALUE_MAX];
@@ -24,7 +26,10 @@ static int look(const char *path, struct statvfs *system)
         else
             slash[slash == folder] = '\0';
     }
-    return 0;
+    struct stat file;
+    if (stat(folder, &file) == 0 && !S_ISDIR(file.st_mode))
+        return -ENOTDIR;
+    return access(folder, W_OK | X_OK) == 0 ? 0 : -errno;
 }
 
 static void check_folder(struct doctor *doctor, const char *what, const char *path)
@@ -32,8 +37,12 @@ static void check_folder(struct doctor *doctor, const char *what, const char *pa
     struct statvfs system;
     char free_bytes[32], remedy[160];
 
-    if (look(path, &system) != 0)
+    int code = look(path, &system);
+    if (code < 0) {
+        snprintf(remedy, sizeof remedy, "name a folder that you may write to (%s)", what);
+        doctor_fault(doctor, "disk", remedy, "nothing can be written to %.200s: %s", path, strerror(-code));
         return;
+    }
     uint64_t bytes = (uint64_t)system.f_bavail * system.f_frsize;
     snprintf(remedy, sizeof remedy, "delete something there, or name a folder elsewhere (%s)", what);
     bench_human_bytes(bytes, free_bytes, sizeof free_bytes);

@@ -4,7 +4,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -166,6 +170,51 @@ static void ways_travel(void **state)
     json_decref(json);
 }
 
+/* Where nothing can be written is a fault; also below what is no folder, and for a user who may not. */
+static void folders_that_take_no_files(void **state)
+{
+    struct doctor *doctor = *state;
+    struct bench_options options = {.config = malloc(sizeof *options.config)};
+    char folder[] = "/tmp/weft_doctor_XXXXXX", path[64];
+    struct wf_status status = {0};
+    uid_t user = getuid();
+
+    assert_non_null(options.config);
+    assert_non_null(mkdtemp(folder));
+    wf_config_init(options.config);
+    doctor->options = &options;
+    snprintf(path, sizeof path, "%s/file", folder);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fclose(file);
+    for (const char **name = (const char *[]){"file", "file/below", "new", NULL}; *name; name++) {
+        snprintf(path, sizeof path, "%s/%s", folder, *name);
+        assert_int_equal(wf_config_set(options.config, WF_SET_OUT, path, WF_ORIGIN_COMMAND, "command line", &status),
+                         0);
+        doctor_check_disk(doctor);
+        if (strcmp(*name, "new") == 0)
+            assert_found(doctor, "disk", true, "are free at");
+        else
+            assert_found(doctor, "disk", false, "Not a directory");
+    }
+    assert_int_equal(doctor->faults, 2);
+    assert_int_equal(chmod(folder, 0555), 0);
+    bool known = user != 0 || setreuid(65534, (uid_t)-1) == 0; /* access() asks for the real one */
+    doctor_check_disk(doctor);
+    assert_true(user != 0 || !known || setreuid(0, (uid_t)-1) == 0);
+    if (known) {
+        assert_found(doctor, "disk", false, "Permission denied");
+        assert_found(doctor, "disk", false, folder);
+    }
+    assert_int_equal(chmod(folder, 0755), 0);
+    snprintf(path, sizeof path, "%s/file", folder);
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+    free(options.config);
+    if (!known)
+        skip();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +224,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_interface, make, unmake),
         cmocka_unit_test_setup_teardown(versions, make, unmake),
         cmocka_unit_test_setup_teardown(clocks, make, unmake),
+        cmocka_unit_test_setup_teardown(folders_that_take_no_files, make, unmake),
         cmocka_unit_test(quotas),
         cmocka_unit_test(ways_travel),
     };
