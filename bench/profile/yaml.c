@@ -1,5 +1,6 @@
 #include "yaml.h"
 
+#include <float.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -12,10 +13,37 @@ static bool is_block(const json_t *value)
     return (json_is_object(value) && json_object_size(value)) || (json_is_array(value) && json_array_size(value));
 }
 
-/* Texts, numbers, and what is empty, as in JSON. */
+/* A point, and a sign in the exponent: YAML 1.1 takes a number without them for a text. %g leaves out the point only.
+ */
+static void put_real(double value, FILE *file)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%.*g", DBL_DIG, value);
+    int mantissa = (int)strcspn(text, "e");
+    fprintf(file, "%.*s%s%s", mantissa, text, strchr(text, '.') ? "" : ".0", text + mantissa);
+}
+
+/* Texts, integers, and what is empty, as in JSON. */
 static void put_plain(const json_t *value, FILE *file)
 {
-    json_dumpf(value, file, JSON_ENCODE_ANY | JSON_REAL_PRECISION(12));
+    if (json_is_real(value))
+        put_real(json_real_value(value), file);
+    else
+        json_dumpf(value, file, JSON_ENCODE_ANY);
+}
+
+static void put_line(const json_t *list, FILE *file)
+{
+    const json_t *entry;
+    size_t index;
+
+    json_array_foreach(list, index, entry)
+    {
+        fputs(index ? ", " : "[", file);
+        put_plain(entry, file);
+    }
+    fputc(']', file);
 }
 
 /* A key of ours is a word; others are texts. */
@@ -32,13 +60,13 @@ static void put_key(const char *key, FILE *file)
     fputc(':', file);
 }
 
-/* A short list of numbers stands in its line. */
+/* A short list of numbers stands in its line. An empty one is plain. */
 static bool is_line(const json_t *value)
 {
     const json_t *entry;
     size_t index;
 
-    if (!json_is_array(value) || json_array_size(value) > 16)
+    if (!json_is_array(value) || json_array_size(value) == 0 || json_array_size(value) > 16)
         return false;
     json_array_foreach(value, index, entry)
     {
@@ -57,7 +85,10 @@ static void put_value(const json_t *value, int indent, FILE *file)
         return;
     }
     fputc(' ', file);
-    put_plain(value, file);
+    if (is_line(value))
+        put_line(value, file);
+    else
+        put_plain(value, file);
     fputc('\n', file);
 }
 

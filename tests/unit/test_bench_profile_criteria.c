@@ -1,4 +1,4 @@
-/* What is said of a profile, by its figures. */
+/* What is said of a profile, by its figures; and how its metadata spell numbers. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "bench/profile/criteria.h"
+#include "bench/profile/yaml.h"
 
 /* A profile that leaves nothing to be desired. */
 static const struct bench_criteria_input good = {
@@ -234,6 +235,34 @@ static void figures_are_not_made_up(void **state)
     (void)state;
 }
 
+/* Readers of YAML 1.1 take a number without a point, or with an exponent without a sign, for a text. */
+static void metadata_have_numbers_that_readers_take_for_numbers(void **state)
+{
+    json_t *root = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:[f, i, f], s:[]}", "tiny", 5e-7, "small",
+                             1.23456789012345e-5, "third", 0.000333333333333333, "whole", 2.0, "huge", 3e20, "ns",
+                             123456789012.345, "minus", -1e-9, "count", 7, "list", 2e-6, 1, 0.5, "empty");
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+
+    (void)state;
+    assert_non_null(out);
+    bench_put_yaml(root, out);
+    fclose(out);
+    assert_string_equal(text, "tiny: 5.0e-07\n"
+                              "small: 1.23456789012345e-05\n"
+                              "third: 0.000333333333333333\n"
+                              "whole: 2.0\n"
+                              "huge: 3.0e+20\n"
+                              "ns: 123456789012.345\n"
+                              "minus: -1.0e-09\n"
+                              "count: 7\n"
+                              "list: [2.0e-06, 1, 0.5]\n"
+                              "empty: []\n");
+    free(text);
+    json_decref(root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +273,7 @@ int main(void)
         cmocka_unit_test(lines_and_json_say_the_same),
         cmocka_unit_test(figures_come_from_the_messages),
         cmocka_unit_test(figures_are_not_made_up),
+        cmocka_unit_test(metadata_have_numbers_that_readers_take_for_numbers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
