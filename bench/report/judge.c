@@ -92,7 +92,7 @@ static double line_rate(const struct report_run *run, int node)
 static const char *of_line(const struct report_grid *grid, int way, double rate, char *text, size_t room)
 {
     double from = line_rate(grid->run, grid->ways[way][0]), to = line_rate(grid->run, grid->ways[way][1]);
-    double line = from < to ? from : to;
+    double line = from > 0 && to > 0 ? fmin(from, to) : NAN;
 
     text[0] = '\0';
     if (line > 0 && grid->ways[way][0] != grid->ways[way][1] &&

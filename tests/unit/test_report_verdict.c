@@ -103,6 +103,15 @@ static void where_it_was_is_no_secret(void **state)
     says(verdict, REPORT_PLAIN, "over loopback: this says nothing about a network");
     says(verdict, REPORT_DOUBT, "EMULATED");
     assert_null(report_said(verdict, "line rate"));
+    /* The slower of both is not known: either node may be it. */
+    static const char *const unknown[][2] = {{"null", "80000"}, {"80000", "null"}};
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
+        snprintf(members, sizeof members,
+                 "{\"rails\":[{\"node\":\"node0\",\"name\":\"eth0\",\"speed_mbit\":%s},"
+                 "{\"node\":\"node1\",\"name\":\"eth0\",\"speed_mbit\":%s}]}",
+                 unknown[i][0], unknown[i][1]);
+        assert_null(report_said(verdict_of(mesh(), members), "line rate"));
+    }
 }
 
 static void a_cause_is_told_where_the_file_knows_it(void **state)
