@@ -137,6 +137,9 @@ static int show_all(const struct bench_options *options, const struct wf_show *s
 
 static int check_usage(const struct bench_options *options, struct wf_status *status)
 {
+    if (options->in_force && (options->svg || options->xml))
+        return wf_fail(status, -EINVAL, "--in-force tells of a process, and --%s of a machine: leave one of them out",
+                       options->svg ? "svg" : "xml");
     if (takes_output(options->svg) && takes_output(wf_config_text(options->config, WF_SET_JSON)))
         return wf_fail(status, -EINVAL, "--json - and --svg - are both standard output: give one of them a file");
     return 0;

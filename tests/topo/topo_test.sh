@@ -222,6 +222,8 @@ expect_status 0 "a result"
 expect_text "in force at node0" "a result"
 expect_text "weft-tx0" "a result"
 expect_text "in force at node1" "a result"
+wrong 2 "--in-force tells of a process, and --svg of a machine" --in-force $$ --svg "$scratch/force.svg"
+wrong 2 "--in-force tells of a process, and --xml of a machine" --in-force $$ --xml dgx-8nic.xml
 wrong 2 "no such process" --in-force 999999999
 wrong 2 "missing.json" --in-force "$scratch/missing.json"
 wrong 2 "neither" --in-force "$scratch/empty.xml"
