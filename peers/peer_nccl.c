@@ -10,7 +10,9 @@
 static bool has_gpu(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-    bool found = driver && (access("/dev/nvidia0", F_OK) == 0 || dlsym(driver, "weft_emulated_driver"));
+    /* Not the device of a GPU: a container may have any of them. The second is that of a Linux inside Windows. */
+    bool devices = access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+    bool found = driver && (devices || dlsym(driver, "weft_emulated_driver"));
 
     if (driver)
         dlclose(driver);

@@ -390,15 +390,54 @@ static void test_all_ways_are_tried(void **state)
             assert_true(all[i]->variants(cases[j], &place, why) <= PEERS_VARIANTS_MAX);
 }
 
+/* A machine with the one device in /dev, and with NVIDIA's driver or without. */
+struct machine {
+    const char *device;
+    bool driver, gpus;
+};
+
+static const struct machine *machine; /* NULL: this one */
+
+int __real_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode);
+void *__real_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags);
+
+int __wrap_access(const char *path, int mode)
+{
+    if (!machine || strncmp(path, "/dev/", 5) != 0)
+        return __real_access(path, mode);
+    return strcmp(path, machine->device) == 0 ? 0 : -1;
+}
+
+/* For the driver stands this program, which has none of its functions. */
+void *__wrap_dlopen(const char *name, int flags)
+{
+    if (!machine || strcmp(name, "libcuda.so.1") != 0)
+        return __real_dlopen(name, flags);
+    return machine->driver ? __real_dlopen(NULL, flags) : NULL;
+}
+
 static void test_nccl(void **state)
 {
+    static const struct machine machines[] = {
+        {"/dev/nvidiactl", true, true}, /* a container that has another GPU than the first */
+        {"/dev/dxg", true, true},
+        {"/dev/nvidiactl", false, false},
+        {"/dev/null", true, false},
+    };
     struct peer_place place = one_rail();
     struct peer_commands commands;
 
     (void)state;
     memset(&commands, 0, sizeof(commands));
-    if (access("/dev/nvidia0", F_OK) != 0)
-        assert_refused(&peer_nccl, &bandwidth, &place, "no GPU here");
+    for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+        machine = &machines[i];
+        assert_refused(&peer_nccl, &bandwidth, &place,
+                       machine->gpus ? "moves GPU memory only, and this is host memory: use --memory cuda"
+                                     : "no GPU here");
+    }
+    machine = NULL;
     assert_int_equal(count(&peer_nccl, &bandwidth, &place), 0);
     place.memory = "cuda";
     assert_int_equal(peer_nccl.commands(&bandwidth, &place, 0, &commands), 0);
@@ -469,18 +508,12 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_raw),
-        cmocka_unit_test(test_congestion),
-        cmocka_unit_test(test_ucx),
-        cmocka_unit_test(test_libfabric),
-        cmocka_unit_test(test_openmpi),
-        cmocka_unit_test(test_openmpi_on_one_processor),
-        cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_many_rails),
-        cmocka_unit_test(test_nccl),
-        cmocka_unit_test(test_plugin),
-        cmocka_unit_test(test_weft_on_gpus),
-        cmocka_unit_test(test_all_ways_are_tried),
+        cmocka_unit_test(test_raw),          cmocka_unit_test(test_congestion),
+        cmocka_unit_test(test_ucx),          cmocka_unit_test(test_libfabric),
+        cmocka_unit_test(test_openmpi),      cmocka_unit_test(test_openmpi_on_one_processor),
+        cmocka_unit_test(test_too_long),     cmocka_unit_test(test_many_rails),
+        cmocka_unit_test(test_nccl),         cmocka_unit_test(test_plugin),
+        cmocka_unit_test(test_weft_on_gpus), cmocka_unit_test(test_all_ways_are_tried),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
