@@ -139,9 +139,12 @@ static int finish(struct straggler *straggler)
     run.end = straggler->end;
     if (straggler->ended.code)
         fprintf(stderr, "weft: %s\n", straggler->outcome.said[0] ? straggler->outcome.said : straggler->ended.text);
-    if (!straggler->found.facts) /* a rank that a launcher has started, and not the first one; or none has spoken */
-        return straggler->ended.code || !straggler->plan.found ? coll_failed(&straggler->end) : BENCH_PASSED;
-    if (out)
+    if (!straggler->found.facts &&
+        straggler->plan.found) /* a rank that a launcher has started, and not the first one */
+        return straggler->ended.code ? coll_failed(&straggler->end) : BENCH_PASSED;
+    if (!straggler->found.facts) /* none has spoken */
+        run.end.exit_status = coll_failed(&straggler->end);
+    else if (out)
         straggler_show(out, &run);
     if (straggler_write(&run, &status) != 0) {
         fprintf(stderr, "weft: %s\n", status.text);

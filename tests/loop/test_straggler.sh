@@ -114,6 +114,13 @@ chmod +x rsh
 weft straggler --hosts a,b,c,d,e --rsh ./rsh --meeting "$work/hosts" --rails 127.0.0.1 --barriers 2 --delay-ms 0 --json hosts.json
 pass_if "five hosts: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "have a rank each: $(jq -c .facts.names hosts.json)" json hosts.json '.facts.names | length == 5'
+# None of them can be started: the result says so, and is not that of a run before.
+printf '#!/bin/sh\necho "no way to $1" >&2\nexit 1\n' >rsh
+weft straggler --hosts a,b --rsh ./rsh --meeting "$work/nobody" --rails 127.0.0.1 --barriers 2 --delay-ms 0 --json hosts.json
+pass_if "nobody has spoken: status $status" [ "$status" -eq 1 ]
+pass_if "the result says so: $(cat err hosts.json)" json hosts.json '.exit_status == 1 and (.error | type) == "string" and
+    .facts == null and .ranks == [] and (.summary.passed | not)'
+pass_if "and there is no table: $(cat out)" [ ! -s out ]
 
 # ---- wrong usage
 usage() { # WORDS OPTION...
