@@ -105,7 +105,11 @@ static int examine(struct doctor *doctor)
         result = doctor_serve(doctor, &status);
     if (place == BENCH_PLACE_CONNECT && !doctor->unusable)
         result = doctor_check_path(doctor, &status);
-    return result ? refuse(&status) : doctor_conclude(doctor);
+    if (result == -EINVAL || result == -EOPNOTSUPP)
+        return refuse(&status);
+    if (result) /* what was found before counts all the same */
+        doctor_fault(doctor, "session", "start weft doctor on the other node, and see what it says", "%s", status.text);
+    return doctor_conclude(doctor);
 }
 
 int bench_doctor(struct bench_options *options)

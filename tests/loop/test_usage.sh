@@ -227,6 +227,14 @@ tells "weft peers and no such tool" never.json 2 EINVAL spade
 weft mesh $base --json well.json
 pass_if "a run that passed: $(field well.json error)" [ "$(field well.json exit_status).$(field well.json error_code)" = 0.null ]
 
+# ---- weft doctor that nobody comes to: what it has found of this machine is told all the same
+weft doctor --listen 127.0.1.1:0 --rails $rails --idle-timeout 1 --json -
+pass_if "nobody comes to weft doctor: status $status" [ "$status" -eq 1 ]
+pass_if "its findings: $(cat out err)" grep -q '"check": "disk"' out
+pass_if "and that nobody came" grep -q '"text": "no other node came within 1 s' out
+pass_if "a line for people: $(cat err)" grep -q '^FAULT  node0 session: no other node came within 1 s' err
+pass_if "and how many: $(cat err)" grep -q ' found$' err
+
 # ---- nothing is called verified that was not
 for what in "-c 0" "--backend null"; do
     # shellcheck disable=SC2086
