@@ -22,10 +22,12 @@ int bench_asking_await(struct bench_asking *asking, const struct bench_options *
         return result;
     bench_key_warn(asking->link.context, options, address, *port);
     if (!bench_quiet(options->config)) {
-        printf("node0 waits on port %d, and runs %s; on the other node:\n"
-               "  weft %s --connect ADDRESS:%d\n",
-               *port, runs, bench_command_name(options->command), *port);
-        fflush(stdout);
+        FILE *people = bench_people(options->config);
+        fprintf(people,
+                "node0 waits on port %d, and runs %s; on the other node:\n"
+                "  weft %s --connect ADDRESS:%d\n",
+                *port, runs, bench_command_name(options->command), *port);
+        fflush(people);
     }
     result = bench_link_accept(&asking->link, true, NULL, NULL, status);
     if (result == 0)

@@ -234,6 +234,8 @@ pass_if "its findings: $(cat out err)" grep -q '"check": "disk"' out
 pass_if "and that nobody came" grep -q '"text": "no other node came within 1 s' out
 pass_if "a line for people: $(cat err)" grep -q '^FAULT  node0 session: no other node came within 1 s' err
 pass_if "and how many: $(cat err)" grep -q ' found$' err
+pass_if "where it waited, too: $(cat err)" grep -q '^node0 waits on port ' err
+pass_if "the JSON is alone: $(head -1 out)" [ "$(head -1 out).$(tail -1 out)" = '{.}' ]
 
 # ---- nothing is called verified that was not
 for what in "-c 0" "--backend null"; do
