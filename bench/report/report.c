@@ -111,6 +111,8 @@ static int check_page(const struct bench_options *options, const struct report_c
 
     for (size_t i = 0; !is_input && i < contents->run_count; i++)
         is_input = same_file(page, contents->runs[i]->path);
+    for (int i = 0; !is_input && i < options->word_count; i++) /* also those that could not be read */
+        is_input = same_file(page, options->words[i]);
     if (is_input || (dot && (strcmp(dot, ".json") == 0 || strcmp(dot, ".csv") == 0)))
         return wf_fail(status, -EINVAL, "--html %.200s: %s: name another file for the page", page,
                        is_input ? "that is one of the files that are read" : "that is the name of a result");

@@ -74,6 +74,12 @@ for target in kept.json kept.html new.json; do
     pass_if "--html $target: the result is as it was" cmp -s kept.json kept.was
 done
 pass_if "and no page has the name of a result" [ ! -e new.json ]
+head -c 700 kept.json >kept.part
+cp kept.part part.was
+limit=20 weft report good.json kept.part --html kept.part
+pass_if "nor in that of one that cannot be read: status $status" [ "$status" -eq 2 ]
+says "--html kept.part: that is one of the files that are read"
+pass_if "which is as it was" cmp -s kept.part part.was
 
 # ---- what is no network's doing
 sed 's/"samples": \[/"faults": [{"resets": 3, "flips": 0}, {"resets": 4, "flips": 2}], "samples": [/' good.json >faults.json
