@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,13 +73,23 @@ static int show(const char *path, struct wf_status *status)
 {
     char opener[] = "xdg-open", *words[] = {opener, (char *)path, NULL};
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t signals;
+    sigset_t none, usual;
     pid_t child;
 
+    sigemptyset(&none); /* a run has blocked some, and ignores one (interrupt.c) */
+    sigemptyset(&usual);
+    sigaddset(&usual, SIGPIPE);
+    posix_spawnattr_init(&signals);
+    posix_spawnattr_setsigmask(&signals, &none);
+    posix_spawnattr_setsigdefault(&signals, &usual);
+    posix_spawnattr_setflags(&signals, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawn_file_actions_init(&actions);
     for (int fd = 0; fd <= 2; fd++)
         posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", fd ? O_WRONLY : O_RDONLY, 0);
-    int code = posix_spawnp(&child, opener, &actions, NULL, words, environ);
+    int code = posix_spawnp(&child, opener, &actions, &signals, words, environ);
     posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&signals);
     return code ? wf_fail(status, -code, "--open: cannot start xdg-open (%s): open %s in a browser", strerror(code),
                           path)
                 : 0;

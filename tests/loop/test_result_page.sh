@@ -217,6 +217,13 @@ for ((tries = 0; tries < 100; tries++)); do
     sleep 0.05
 done
 pass_if "it is shown: $(cat opened 2>&1)" [ "$(cat opened)" = page.html ]
+printf '#!/bin/bash\ngrep ^Sig /proc/self/status >signals.part && mv signals.part signals\n' >bin/xdg-open
+PATH=$PWD/bin:$PATH limit=60 weft pair --local --lat --backend weft --size 8 -n 50 --out lat --report --open
+pass_if "a run with a page that is shown: status $status: $(cat err)" [ "$status" -eq 0 ]
+until_true "a browser" [ -e signals ]
+blocked=$(sed -n 's/^SigBlk:[[:space:]]*//p' signals) ignored=$(sed -n 's/^SigIgn:[[:space:]]*//p' signals)
+pass_if "it can be ended by a signal: blocked are $blocked" [ $((0x$blocked)) -eq 0 ]
+pass_if "and by a closed pipe: ignored are $ignored" [ $((0x$ignored & 1 << 12)) -eq 0 ]
 
 # ---- beside something
 result slower.json host 4
