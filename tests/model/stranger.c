@@ -371,6 +371,30 @@ static void numbers_with_gaps(void **state)
     close_scene(&scene);
 }
 
+/* OPENs that cross, when one more connection is allowed: each side counts what it knows. */
+static void the_last_connection_from_both_sides(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct weft_peer *peer;
+    open_scene(&scene, NULL);
+    int fd = come_in(&scene, &peer);
+    struct wf_session *session = peer->session;
+    session->desk.connection_count = WF_CONNECTIONS_MAX;
+    say_frame(&scene, fd, (struct wf_frame){.type = WF_OPEN, .conn = 1, .offset = 1024}, 0);
+    pass(&scene, WF_NS_PER_S / 10);
+    assert_int_equal(session->desk.connection_count, WF_CONNECTIONS_MAX + 1);
+    assert_true(session->lines.channels[0]->up);
+    session->desk.connection_count = 2 * WF_CONNECTIONS_MAX; /* more it could not have opened by its own count */
+    say_frame(&scene, fd, (struct wf_frame){.type = WF_OPEN, .conn = 3, .offset = 1024}, 0);
+    pass(&scene, WF_NS_PER_S / 10);
+    assert_false(session->lines.channels[0]->up);
+    session->desk.connection_count = 1;
+    hang_up(&scene, fd);
+    weft_peer_close(peer, 0, NULL);
+    close_scene(&scene);
+}
+
 /* --- sessions that nobody wants --- */
 
 /* Complete ones that lose their only channel at once are held for a while, for they might come back; but not more of
@@ -492,6 +516,7 @@ int main(void)
         cmocka_unit_test(writes_without_end),
         cmocka_unit_test(notifications_of_notifications),
         cmocka_unit_test(numbers_with_gaps),
+        cmocka_unit_test(the_last_connection_from_both_sides),
         cmocka_unit_test(come_and_go_fast),
         cmocka_unit_test(a_crowd_at_the_door),
         cmocka_unit_test(lies_end_the_session),
