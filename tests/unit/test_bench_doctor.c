@@ -201,6 +201,12 @@ static void folders_that_take_no_files(void **state)
     assert_int_equal(chmod(folder, 0555), 0);
     bool known = user != 0 || setreuid(65534, (uid_t)-1) == 0; /* access() asks for the real one */
     doctor_check_disk(doctor);
+    int faults = doctor->faults;
+    assert_int_equal(wf_config_set(options.config, WF_SET_OUT, "", WF_ORIGIN_COMMAND, "command line", &status), 0);
+    assert_int_equal(chdir(folder), 0);
+    doctor_check_disk(doctor); /* no folder is named */
+    assert_int_equal(doctor->faults, faults);
+    assert_int_equal(chdir("/"), 0);
     assert_true(user != 0 || !known || setreuid(0, (uid_t)-1) == 0);
     if (known) {
         assert_found(doctor, "disk", false, "Permission denied");
