@@ -96,12 +96,12 @@ int weft_group_connection(struct weft_group *group, uint32_t rank, int timeout_m
                               !group ? "group is NULL"
                               : !out ? "out is NULL"
                                      : "no such rank, or the own one");
-    int64_t since_ns = wf_coll_now_ns(), until_ns = timeout_ms < 0 ? WF_COLL_NEVER : since_ns + timeout_ms * 1000000LL;
+    int64_t until_ns = timeout_ms < 0 ? WF_COLL_NEVER : wf_coll_now_ns() + timeout_ms * 1000000LL;
     pthread_mutex_lock(&group->hub->lock);
     int result;
     for (;;) {
         wf_coll_drive(group->hub);
-        result = wf_coll_reach(group, rank, since_ns, until_ns, err);
+        result = wf_coll_reach(group, rank, WF_COLL_USER, until_ns, err);
         if (result != 0)
             break;
         if (until_ns != WF_COLL_NEVER && wf_coll_now_ns() >= until_ns) {

@@ -83,20 +83,23 @@ struct wf_coll_member {
     uint32_t process;
     bool left, lost;      /* all groups */
     int failure;          /* of the last dial, or how it was lost; 0: none */
-    int64_t failed_ns;    /* when the last dial came to nothing */
     int64_t unreached_ns; /* when it was last given up as unreached, and it has not answered since; 0: it was not */
     int refusal;          /* what the other side has answered, in the words of `text`; 0: it has not */
     char text[WEFT_TEXT_BYTES];
 };
+
+/* Who needs a connection with a member: calls of weft_group_connection(), and the group's collectives. */
+enum wf_coll_asker { WF_COLL_USER, WF_COLL_COLLECTIVE, WF_COLL_ASKERS };
 
 /* A member in one group, by its rank there. Owner: that group. */
 struct wf_coll_place {
     uint32_t member; /* its rank in the whole */
     uint32_t id;     /* of the group at that member: messages to it have this number */
     bool left;
-    uint64_t left_at; /* the first operation that it has not done */
-    uint64_t asked;   /* by number, the last session on which it was asked whether it has left; 0: none */
-    uint64_t present; /* at rank 0: the last operation of which it has said that it waits in it */
+    uint64_t left_at;             /* the first operation that it has not done */
+    uint64_t asked;               /* by number, the last session on which it was asked whether it has left; 0: none */
+    uint64_t present;             /* at rank 0: the last operation of which it has said that it waits in it */
+    bool awaited[WF_COLL_ASKERS]; /* it was not reached yet when last asked for: if that dial fails, they are told */
     char name[WF_COLL_HOST_BYTES + 48];
 };
 
@@ -405,9 +408,10 @@ void wf_coll_rest(struct wf_coll_hub *hub, int64_t until_ns);
 int wf_coll_listen_for(struct wf_coll_hub *hub); /* posts the receive of control */
 
 /* --- reach.c --- */
-/* 1: the member's session has its connections; 0: not yet; or why not. The caller wants it since `since_ns`: that it
- * could not be reached before is no answer. */
-int wf_coll_reach(struct weft_group *group, uint32_t rank, int64_t since_ns, int64_t until_ns, struct weft_error *err);
+/* 1: the member's session has its connections; 0: not yet; or why not. That it could not be reached before `asker`
+ * asked is no answer: then it is dialled anew. */
+int wf_coll_reach(struct weft_group *group, uint32_t rank, enum wf_coll_asker asker, int64_t until_ns,
+                  struct weft_error *err);
 void wf_coll_part(struct wf_coll_hub *hub, struct wf_coll_session *session);
 void wf_coll_asked_to_part(struct wf_coll_hub *hub, struct wf_coll_session *session);
 void wf_coll_may_part(struct wf_coll_hub *hub, struct wf_coll_session *session, bool may);

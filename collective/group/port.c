@@ -48,12 +48,10 @@ static void ended(struct wf_coll_hub *hub, struct wf_coll_task *task, const stru
 }
 
 /* 1 and the session's connection, or as a post of the port. */
-static int way_to(struct weft_group *group, const struct wf_transfer *transfer, struct weft_connection **out)
+static int way_to(struct weft_group *group, uint32_t rank, struct weft_connection **out)
 {
     struct weft_error err = {0};
-    const struct wf_coll_operation *operation = wf_coll_operation_of(group->hub, transfer->op);
-    uint32_t rank = transfer->rank;
-    int result = wf_coll_reach(group, rank, operation ? operation->started_ns : 0, WF_COLL_NEVER, &err);
+    int result = wf_coll_reach(group, rank, WF_COLL_COLLECTIVE, WF_COLL_NEVER, &err);
     if (result < 0) {
         wf_coll_fail(group, result, "%s", err.text);
         return result;
@@ -95,7 +93,7 @@ static int post(struct wf_port *port, struct wf_transfer *transfer, const void *
     struct weft_connection *connection;
     struct wf_coll_hub *hub = group->hub;
     struct weft_options options = {.queue = hub->queue, .user_data = &transfer->task};
-    int result = way_to(group, transfer, &connection);
+    int result = way_to(group, transfer->rank, &connection);
     if (result < 0)
         return result;
     if (hub->unsent || (!hub->receiving && !hub->ending)) /* the requests that come free are control's first */

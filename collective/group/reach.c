@@ -79,12 +79,15 @@ static void ask_until(struct wf_coll_session *dial, int64_t until_ns)
         dial->asked_until_ns = until_ns;
 }
 
-int wf_coll_reach(struct weft_group *group, uint32_t rank, int64_t since_ns, int64_t until_ns, struct weft_error *err)
+int wf_coll_reach(struct weft_group *group, uint32_t rank, enum wf_coll_asker asker, int64_t until_ns,
+                  struct weft_error *err)
 {
     struct wf_coll_hub *hub = group->hub;
-    const struct wf_coll_place *place = &group->places[rank];
+    struct wf_coll_place *place = &group->places[rank];
     struct wf_coll_member *member = &hub->members[place->member];
     struct wf_coll_session *session = member->session;
+    bool awaited = place->awaited[asker];
+    place->awaited[asker] = false;
     if (group->status < 0)
         return wf_coll_refuse(err, group->status, "%s", group->text);
     if (member->left)
@@ -92,14 +95,19 @@ int wf_coll_reach(struct weft_group *group, uint32_t rank, int64_t since_ns, int
     if (session && !session->parting)
         return session->data && session->work;
     ask_until(member->dial, until_ns);
-    if (session || member->dial)
+    if (session || member->dial) {
+        place->awaited[asker] = true;
         return 0;
-    if (member->failure < 0 && member->failed_ns >= since_ns)
+    }
+    if (awaited && member->failure < 0)
         return wf_coll_refuse(err, member->failure, "%s cannot be reached: %s", place->name, member->text);
     int result = make_room(hub, err);
     if (result <= 0)
         return result;
     result = wf_coll_dial(hub, place->member, WF_COLL_NEVER, 0, true);
+    if (result < 0)
+        return wf_coll_refuse(err, result, "no memory for a session");
     ask_until(member->dial, until_ns);
-    return result < 0 ? wf_coll_refuse(err, result, "no memory for a session") : 0;
+    place->awaited[asker] = true;
+    return 0;
 }

@@ -122,7 +122,6 @@ static bool passing(int status)
 void wf_coll_note_failure(struct wf_coll_member *member, const struct wf_coll_session *session)
 {
     member->failure = session->failure ? session->failure : -ETIMEDOUT;
-    member->failed_ns = wf_coll_now_ns();
     snprintf(member->text, sizeof member->text, "%s", session->text[0] ? session->text : "no answer");
 }
 

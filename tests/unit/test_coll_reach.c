@@ -30,37 +30,42 @@ static void set_up(struct two *two)
     strcpy(two->places[1].name, "rank 1");
 }
 
-static void fail_earlier(struct two *two)
+static void fail_dial(struct two *two)
 {
     two->members[1].failure = -ETIMEDOUT;
-    two->members[1].failed_ns = wf_coll_now_ns();
     strcpy(two->members[1].text, "the other day");
 }
 
-static void a_failure_is_told_to_all_who_wait(void **state)
+static int ask(struct two *two, enum wf_coll_asker asker, struct weft_error *err)
 {
-    struct two two;
-    (void)state;
-    set_up(&two);
-    int64_t since_ns = wf_coll_now_ns();
-    fail_earlier(&two);
-    for (int waits = 0; waits < 2; waits++) {
-        struct weft_error err = {0};
-        assert_int_equal(wf_coll_reach(&two.hub.whole, 1, since_ns, WF_COLL_NEVER, &err), -ETIMEDOUT);
-        assert_non_null(strstr(err.text, "rank 1 cannot be reached: the other day"));
-    }
+    return wf_coll_reach(&two->hub.whole, 1, asker, WF_COLL_NEVER, err);
 }
 
-static void who_asks_later_has_a_dial_of_his_own(void **state)
+static void who_has_waited_is_told_once(void **state)
 {
     struct two two;
     struct weft_error err = {0};
     (void)state;
     set_up(&two);
-    fail_earlier(&two);
-    int64_t since_ns = two.members[1].failed_ns + 1;
-    assert_int_equal(wf_coll_reach(&two.hub.whole, 1, since_ns, WF_COLL_NEVER, &err), 0);
-    assert_int_equal(wf_coll_reach(&two.hub.whole, 1, since_ns, WF_COLL_NEVER, &err), -EINVAL);
+    fail_dial(&two);
+    two.places[1].awaited[WF_COLL_USER] = two.places[1].awaited[WF_COLL_COLLECTIVE] = true;
+    for (enum wf_coll_asker asker = WF_COLL_USER; asker <= WF_COLL_COLLECTIVE; asker++) {
+        assert_int_equal(ask(&two, asker, &err), -ETIMEDOUT);
+        assert_non_null(strstr(err.text, "rank 1 cannot be reached: the other day"));
+    }
+    assert_int_equal(ask(&two, WF_COLL_USER, &err), 0);
+}
+
+static void who_has_not_has_a_dial_of_his_own(void **state)
+{
+    struct two two;
+    struct weft_error err = {0};
+    (void)state;
+    set_up(&two);
+    fail_dial(&two);
+    two.places[1].awaited[WF_COLL_USER] = true;
+    assert_int_equal(ask(&two, WF_COLL_COLLECTIVE, &err), 0);
+    assert_int_equal(ask(&two, WF_COLL_COLLECTIVE, &err), -EINVAL);
     assert_non_null(strstr(err.text, "no address is known"));
     assert_null(two.hub.sessions);
 }
@@ -68,8 +73,8 @@ static void who_asks_later_has_a_dial_of_his_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_failure_is_told_to_all_who_wait),
-        cmocka_unit_test(who_asks_later_has_a_dial_of_his_own),
+        cmocka_unit_test(who_has_waited_is_told_once),
+        cmocka_unit_test(who_has_not_has_a_dial_of_his_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
