@@ -268,6 +268,9 @@ static void a_prefix_adds_what_is_not_named_before_it(void **state)
     assert_int_equal(count, 3);
     write_names(rails, count, taken, sizeof(taken));
     assert_string_equal(taken, "wx1,wx0,wy0");
+    assert_int_equal(find_listed(some_down, COUNT(some_down), "wy0,wy*", NULL, rails, &status), 1);
+    assert_int_equal(find_listed(some_down, COUNT(some_down), "wx*,wx0", NULL, rails, &status), -EINVAL);
+    assert_non_null(strstr(status.text, "rail 'wx0' twice"));
 }
 
 static void more_than_allowed_are_refused(void **state)
@@ -282,6 +285,7 @@ static void more_than_allowed_are_refused(void **state)
     assert_non_null(strstr(status.text, "more than 2 rails"));
     assert_int_equal(wf_rails_find("wx0,wx1,wy0", NULL, AF_UNSPEC, rails, 2, &status), -E2BIG);
     assert_int_equal(wf_rails_find("wx*", NULL, AF_UNSPEC, rails, 2, &status), 2);
+    assert_int_equal(wf_rails_find("wx1,wx*", NULL, AF_UNSPEC, rails, 2, &status), 2);
 }
 
 static void makers_of_interfaces_are_known_by_their_names(void **state)

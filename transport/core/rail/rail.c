@@ -11,14 +11,19 @@
 #include "core/rail/address.h"
 #include "core/rail/candidate.h"
 
+static bool is_prefix(const char *item)
+{
+    size_t length = strlen(item);
+    return length > 0 && item[length - 1] == '*';
+}
+
 static bool item_matches(const char *item, const struct wf_rail *rail)
 {
     struct sockaddr_storage address;
-    size_t length = strlen(item);
     if (wf_address_numeric(item, &address) == 0)
         return wf_address_same_host(&address, &rail->address);
-    if (length > 0 && item[length - 1] == '*')
-        return strncmp(rail->device, item, length - 1) == 0;
+    if (is_prefix(item))
+        return strncmp(rail->device, item, strlen(item) - 1) == 0;
     return strcmp(rail->device, item) == 0;
 }
 
@@ -111,45 +116,6 @@ static const char *owner_of(const struct sockaddr_storage *address, char name[IF
     return found;
 }
 
-static int add_address(const struct sockaddr_storage *address, struct wf_rail *rail)
-{
-    char device[IF_NAMESIZE] = "";
-    if (!owner_of(address, device))
-        return wf_address_is_local(address) ? -ENETDOWN : -ENODEV;
-    wf_rail_fill(rail, device, address, true);
-    return 1;
-}
-
-/* One item of a list: an address, an interface, a prefix. Returns how many rails it added; -ENODEV: there is nothing of
- * that name here; -ENETDOWN: there is, and it cannot be used as it is; -E2BIG: there are more than `max`, which it
- * added. */
-static int add_item(const char *item, int family, struct wf_rail *rails, int max)
-{
-    struct sockaddr_storage address;
-    int result = wf_address_numeric(item, &address);
-    if (result == 0)
-        return add_address(&address, rails);
-    if (result != -EINVAL)
-        return result;
-    struct wf_candidate *all;
-    int count = wf_candidates_list(family, &all), added = 0;
-    bool present = false;
-    for (int i = 0; i < count; i++) {
-        if (!item_matches(item, &all[i].rail))
-            continue;
-        present = true;
-        if (!wf_candidate_usable(&all[i]))
-            continue;
-        if (added == max) {
-            free(all);
-            return -E2BIG;
-        }
-        rails[added++] = all[i].rail;
-    }
-    free(all);
-    return added ? added : present ? -ENETDOWN : -ENODEV;
-}
-
 static bool is_known(const struct wf_rail *rails, int count, const struct wf_rail *rail)
 {
     for (int i = 0; i < count; i++)
@@ -158,14 +124,60 @@ static bool is_known(const struct wf_rail *rails, int count, const struct wf_rai
     return false;
 }
 
-/* Of the `added` rails behind the first `count`, keeps those that are not among these. Returns how many. */
-static int drop_known(struct wf_rail *rails, int count, int added)
+/* Rails, and the most that there may be. */
+struct found {
+    struct wf_rail *rails;
+    int count, max;
+};
+
+/* 1; 0: it is among them. -E2BIG: there is no room. */
+static int add(struct found *found, const struct wf_rail *rail)
 {
-    int kept = 0;
-    for (int i = 0; i < added; i++)
-        if (!is_known(rails, count, &rails[count + i]))
-            rails[count + kept++] = rails[count + i];
-    return kept;
+    if (is_known(found->rails, found->count, rail))
+        return 0;
+    if (found->count == found->max)
+        return -E2BIG;
+    found->rails[found->count++] = *rail;
+    return 1;
+}
+
+static int add_address(const struct sockaddr_storage *address, struct found *found)
+{
+    char device[IF_NAMESIZE] = "";
+    struct wf_rail rail;
+    if (!owner_of(address, device))
+        return wf_address_is_local(address) ? -ENETDOWN : -ENODEV;
+    wf_rail_fill(&rail, device, address, true);
+    return add(found, &rail);
+}
+
+/* One item of a list: an address, an interface, a prefix. Returns how many rails it added, 0 if all of them are known;
+ * -ENODEV: there is nothing of that name here; -ENETDOWN: there is, and it cannot be used as it is; -E2BIG: there are
+ * more than there may be, which it added. */
+static int add_item(const char *item, int family, struct found *found)
+{
+    struct sockaddr_storage address;
+    int result = wf_address_numeric(item, &address);
+    if (result == 0)
+        return add_address(&address, found);
+    if (result != -EINVAL)
+        return result;
+    struct wf_candidate *all;
+    int count = wf_candidates_list(family, &all), before = found->count;
+    bool present = false, usable = false;
+    for (int i = 0; i < count && result != -E2BIG; i++) {
+        if (!item_matches(item, &all[i].rail))
+            continue;
+        present = true;
+        if (!wf_candidate_usable(&all[i]))
+            continue;
+        usable = true;
+        result = add(found, &all[i].rail);
+    }
+    free(all);
+    if (result == -E2BIG)
+        return result;
+    return usable ? found->count - before : present ? -ENETDOWN : -ENODEV;
 }
 
 /* Why the item is no rail: `code` is what add_item() says. */
@@ -190,19 +202,17 @@ static int find_named(const char *list, int family, struct wf_rail *rails, int m
 {
     char copy[WF_VALUE_MAX], *rest = copy, *item;
     snprintf(copy, sizeof copy, "%s", list);
-    int count = 0;
+    struct found found = {.rails = rails, .max = max};
     while ((item = strsep(&rest, ","))) {
-        int added = count < max ? add_item(item, family, rails + count, max - count) : -E2BIG;
+        int added = add_item(item, family, &found);
         if (added == -E2BIG)
             return wf_fail(status, -E2BIG, "rails = '%.40s...' names more than %d rails: name fewer", list, max);
         if (added < 0)
             return refuse_item(item, family, added, status);
-        int fresh = drop_known(rails, count, added); /* a prefix may mean what was named before it */
-        if (fresh == 0)
+        if (added == 0 && !is_prefix(item)) /* a prefix may mean what was named before it */
             return wf_fail(status, -EINVAL, "rails names rail '%.60s' twice", item);
-        count += fresh;
     }
-    return count;
+    return found.count;
 }
 
 /* The union of what the items match, as NCCL reads its list: it was written for many machines, so an item that matches
@@ -211,18 +221,13 @@ static int find_matching(const char *list, int family, struct wf_rail *rails, in
 {
     char copy[WF_VALUE_MAX], *rest = copy, *item;
     snprintf(copy, sizeof copy, "%s", list);
-    int count = 0, code = -ENODEV;
-    while (count < max && (item = strsep(&rest, ","))) {
-        int added = add_item(item, family, rails + count, max - count);
-        if (added == -E2BIG)
-            added = max - count;
-        if (added > 0)
-            count += drop_known(rails, count, added);
-        else if (added == -ENETDOWN)
-            code = added;
-    }
-    if (count > 0)
-        return count;
+    struct found usable = {.rails = rails, .max = max};
+    int code = -ENODEV;
+    while ((item = strsep(&rest, ",")))
+        if (add_item(item, family, &usable) == -ENETDOWN)
+            code = -ENETDOWN;
+    if (usable.count > 0)
+        return usable.count;
     struct wf_candidate *all;
     char here[160];
     int found = wf_candidates_list(family, &all);
