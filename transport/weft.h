@@ -286,9 +286,9 @@ WEFT_API int weft_peer_rails(const struct weft_peer *peer, struct weft_rail_stat
  * messages that other classes carry while the streams of this class are missing. A class in use has streams from then
  * on.
  *
- * Errors: -EINVAL no such class, -ERANGE the rate is so small that a chunk could take a quarter of the setting timeout
- * (with the defaults and one rail, 80 KB/s), -ENOTSUP a class above 0 and a peer whose version of Weft has no classes,
- * -ENOMEM, or the peer's status.
+ * Errors: -EINVAL no such class, -ERANGE the rate is so small that a chunk, or a small message, could take a quarter of
+ * the setting timeout (with the defaults and one rail, 80 KB/s), -ENOTSUP a class above 0 and a peer whose version of
+ * Weft has no classes, -ENOMEM, or the peer's status.
  */
 WEFT_API int weft_peer_set_rate(struct weft_peer *peer, uint32_t traffic_class, uint64_t bytes_per_second);
 

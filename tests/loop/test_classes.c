@@ -312,7 +312,7 @@ static void nonsense_is_no_class(void)
 static void rates_that_make_a_channel_look_dead(void)
 {
     enum { FRAME = 16 * 1024, TIMEOUT_S = 10 };
-    begin("chunk=16K eager=16K channels=1 timeout=10", NULL, 1, 0, 1);
+    begin("chunk=16K eager=16K channels=1 timeout=10", "chunk=16K eager=0 channels=1", 1, 0, 1);
     LOOP_CHECK(weft_peer_set_rate(pair.node[0].peer, 0, 8 * FRAME * 4 / TIMEOUT_S) == -ERANGE,
                "a frame of the express channel takes a quarter of the timeout, and its header more");
     LOOP_CHECK(weft_peer_set_rate(pair.node[0].peer, 0, 8 * FRAME) == 0, "a second for it");

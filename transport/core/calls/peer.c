@@ -181,7 +181,7 @@ int weft_peer_set_rate(struct weft_peer *peer, uint32_t traffic_class, uint64_t 
         result =
             wf_fail(wf_refusal(), -ERANGE,
                     "a rate of %llu bytes a second would make the peer look dead: the least is %llu (settings chunk, "
-                    "channels and timeout), or 0 for no limit",
+                    "eager, channels, header_pad and timeout), or 0 for no limit",
                     (unsigned long long)bytes_per_second, (unsigned long long)least);
     if (result == 0 && traffic_class > 0)
         result = wf_session_use_class(session, traffic_class);
