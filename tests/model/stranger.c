@@ -18,7 +18,7 @@ static void proof_after_the_end(void **state)
     struct wf_setup proof;
     open_scene(&scene, NULL);
     introduce(&scene, &hello);
-    pass(&scene, 4 * WF_NS_PER_S);
+    pass(&scene, JOIN_DEADLINE - 2 * WF_NS_PER_S);
     int fd = join(&scene, &hello, 2, &proof);
     pass(&scene, 2 * WF_NS_PER_S);
     assert_int_equal(scene.host->sessions.count, 0);
@@ -71,7 +71,7 @@ static void wrong_proofs(void **state)
         assert_int_equal(answer.deny.reason, WF_DENY_PROOF);
         hang_up(&scene, fd);
     }
-    pass(&scene, 6 * WF_NS_PER_S);
+    pass(&scene, JOIN_DEADLINE);
     assert_int_equal(scene.host->sessions.count, 0);
     close_scene(&scene);
 }
@@ -117,7 +117,7 @@ static void joins_that_contradict(void **state)
     assert_int_equal(receive_bytes(&scene, second, &byte, 1), 0);
     hang_up(&scene, second);
     hang_up(&scene, first);
-    pass(&scene, 6 * WF_NS_PER_S);
+    pass(&scene, JOIN_DEADLINE);
     assert_int_equal(scene.host->sessions.count, 0);
     close_scene(&scene);
 }

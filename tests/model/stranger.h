@@ -20,6 +20,9 @@
 #include "wire/handshake.h"
 #include "wire/seal.h"
 
+/* The acceptor's, which is more than connect_timeout of the scene, and a bit. */
+#define JOIN_DEADLINE (11 * WF_NS_PER_S)
+
 /* The host under attack, and the stranger's own engine. */
 struct scene {
     struct wf_sim *sim;

@@ -6,9 +6,6 @@
 #include "core/calls/context.h"
 #include "stranger.h"
 
-#define JOIN_DEADLINE (7 * WF_NS_PER_S) /* the acceptor's, which is more than connect_timeout of the scene, and a bit  \
-                                         */
-
 /* HELLO of a peer with these features, and the host's answer. The descriptor. */
 static int say_hello(struct scene *scene, uint64_t features, struct wf_hello *answer)
 {

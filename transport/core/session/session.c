@@ -19,8 +19,9 @@
 #include "core/session/news.h"
 #include "wire/frame.h"
 
-/* An acceptor waits at least so long: its dialer leaves out what has not answered after less (talk_dial.c). */
-#define JOIN_LEAST_NS (6 * WF_NS_PER_S)
+/* An acceptor waits at least so long: its dialer leaves out what has not answered after less, of 64 rails in two turns
+ * (talk_dial.c). */
+#define JOIN_LEAST_NS (10 * WF_NS_PER_S)
 
 /* --- life --- */
 
