@@ -95,6 +95,7 @@ struct weft_connection *wf_connection_create(struct wf_desk *desk, uint32_t numb
     connection->limit_sent = connection->introductions;
     wf_table_insert(&desk->connections, wf_hash(0, number), &connection->hash_link);
     desk->connection_count += 1;
+    desk->peers_connections += !opener;
     return connection;
 }
 
@@ -169,6 +170,7 @@ void wf_connection_free(struct weft_connection *connection)
     wf_uploads_free(connection);
     wf_finished_fini(&connection->finished);
     desk->connection_count -= 1;
+    desk->peers_connections -= !connection->opener;
     desk->introductions_taken -= more_than_few(connection->introductions);
     free(connection);
 }
@@ -267,8 +269,8 @@ int wf_connection_take_open(struct wf_desk *desk, const struct wf_frame *frame)
         return 0; /* OPEN came twice */
     /* A gap between closed numbers is a connection that is open, or whose OPEN is still to come. */
     uint32_t gaps = desk->closed_numbers[dialers_number(frame->conn)].count;
-    /* Each side opens none beyond the limit, by its own count: OPENs that cross may bring twice as many. */
-    if (desk->connection_count >= 2 * WF_CONNECTIONS_MAX || gaps >= 2 * WF_CONNECTIONS_MAX)
+    /* Not the count of all: OPENs cross, and neither side has opened one beyond the limit by its own count. */
+    if (desk->peers_connections >= WF_CONNECTIONS_MAX || gaps >= 2 * WF_CONNECTIONS_MAX)
         return -EPROTO;
     uint32_t local = (uint32_t)frame->key, remote = (uint32_t)(frame->key >> 32);
     struct weft_connection *connection = wf_connection_create(desk, frame->conn, false, local, remote);

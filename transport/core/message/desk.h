@@ -32,7 +32,7 @@ struct wf_pieces;
 struct wf_registry;
 struct wf_shares;
 
-#define WF_CONNECTIONS_MAX 65536           /* of one session at a time */
+#define WF_CONNECTIONS_MAX 65536           /* of one session at a time, as the side counts that opens one */
 #define WF_INTRODUCTIONS_SHARED (1u << 20) /* introductions of all connections of a session, beside the next ones */
 #define WF_INTRODUCTIONS_FEW 16            /* that each connection has of its own; two would do for progress */
 
@@ -85,6 +85,7 @@ struct wf_desk {
     struct wf_finished closed_numbers[2]; /* closed connections: opened by the acceptor, by the dialer */
     uint32_t next_connection;             /* index of the next one that this side opens */
     uint32_t connection_count;
+    uint32_t peers_connections;   /* of these, opened by the peer */
     uint32_t introductions_taken; /* by connections, of WF_INTRODUCTIONS_SHARED */
     uint64_t next_order;          /* of posted receives */
     struct wf_pool inbound_pool, outbound_pool, slot_pool;
