@@ -371,6 +371,24 @@ static void numbers_with_gaps(void **state)
     close_scene(&scene);
 }
 
+/* A context that is being destroyed closes the connection of who calls, without a word: then it tries again. */
+static void nobody_is_taken_at_the_end(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct wf_setup setup = {.type = WF_SETUP_HELLO};
+    uint8_t byte;
+    open_scene(&scene, NULL);
+    wf_session_hello(&scene.host->sessions, NULL, &setup.hello);
+    atomic_store(&scene.host->sessions.ending, true);
+    int fd = call(&scene);
+    say(&scene, fd, &setup);
+    assert_int_equal(receive_bytes(&scene, fd, &byte, 1), 0);
+    assert_int_equal(scene.host->sessions.count, 0);
+    hang_up(&scene, fd);
+    close_scene(&scene);
+}
+
 /* OPENs that cross, when one more connection is allowed: each side counts what it knows. But no more than that are
  * opened by a peer. */
 static void the_last_connection_from_both_sides(void **state)
@@ -519,6 +537,7 @@ int main(void)
         cmocka_unit_test(notifications_of_notifications),
         cmocka_unit_test(numbers_with_gaps),
         cmocka_unit_test(the_last_connection_from_both_sides),
+        cmocka_unit_test(nobody_is_taken_at_the_end),
         cmocka_unit_test(come_and_go_fast),
         cmocka_unit_test(a_crowd_at_the_door),
         cmocka_unit_test(lies_end_the_session),
