@@ -68,6 +68,6 @@ void doctor_check_disk(struct doctor *doctor)
             check_folder(doctor, folders[i].option, path);
         named |= path[0] != '\0';
     }
-    if (!named && access(".", W_OK) == 0) /* else a run that writes needs one of them, and others need none */
+    if (!named && access(".", W_OK | X_OK) == 0) /* else a run that writes needs one of them, and others need none */
         check_folder(doctor, "--out", ".");
 }

@@ -107,8 +107,12 @@ static int examine(struct doctor *doctor)
         result = doctor_check_path(doctor, &status);
     if (result == -EINVAL || result == -EOPNOTSUPP)
         return refuse(&status);
+    bool other = result == -ETIMEDOUT || result == -ECONNRESET || result == -ECONNREFUSED;
     if (result) /* what was found before counts all the same */
-        doctor_fault(doctor, "session", "start weft doctor on the other node, and see what it says", "%s", status.text);
+        doctor_fault(doctor, "session",
+                     other ? "start weft doctor on the other node, and see what it says"
+                           : "mend that, and start it again",
+                     "%s", status.text);
     return doctor_conclude(doctor);
 }
 

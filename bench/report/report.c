@@ -113,6 +113,13 @@ static bool same_file(const char *one, const char *other)
     return one && other && stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
+static bool is_page(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot && strcmp(dot, ".html") == 0;
+}
+
 /* A page in the place of a result would cost the measurement. */
 static int check_page(const struct bench_options *options, const struct report_contents *contents,
                       struct wf_status *status)
@@ -122,8 +129,8 @@ static int check_page(const struct bench_options *options, const struct report_c
 
     for (size_t i = 0; !is_input && i < contents->run_count; i++)
         is_input = same_file(page, contents->runs[i]->path);
-    for (int i = 0; !is_input && i < options->word_count; i++) /* also those that could not be read */
-        is_input = same_file(page, options->words[i]);
+    for (int i = 0; !is_input && i < options->word_count; i++) /* also those that could not be read, but for a page */
+        is_input = !is_page(options->words[i]) && same_file(page, options->words[i]);
     if (is_input || (dot && (strcmp(dot, ".json") == 0 || strcmp(dot, ".csv") == 0)))
         return wf_fail(status, -EINVAL, "--html %.200s: %s: name another file for the page", page,
                        is_input ? "that is one of the files that are read" : "that is the name of a result");

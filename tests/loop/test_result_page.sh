@@ -55,6 +55,9 @@ pass_if "one: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "in the page that everybody expects" [ -s report.html ]
 says "report: report.html ("
 says "All 8 samples ran"
+limit=20 weft report good.json report.html
+pass_if "again, with the page among the names: status $status" [ "$status" -eq 1 ]
+pass_if "which is there again" grep -q '^</html>' report.html
 limit=20 weft report good.json --html -
 pass_if "to standard output: status $status" [ "$status" -eq 0 ]
 pass_if "the page alone" [ "$(head -c 15 out)" = "<!doctype html>" ]
