@@ -207,6 +207,36 @@ static void a_rail_retired_in_the_peers_name(void **state)
     end(&called);
 }
 
+/* While as many redials are under way as there may be, a session waits for its turn: if it has a channel to dial. One
+ * without would take the turn of another. */
+static void a_turn_to_redial(void **state)
+{
+    (void)state;
+    struct called called;
+    struct wf_join join;
+    struct wf_setup challenge;
+    begin(&called);
+    struct wf_session *session = let_in(&called);
+    struct wf_door *door = called.scene.host->door;
+    door->redials = WF_DIALS_AT_ONCE;
+    wf_guard_visit(&session->guard, 0);
+    pass(&called.scene, WF_NS_PER_S / 10);
+    assert_false(wf_link_in_list(&session->redial_link));
+    hang_up(&called.scene, called.fds[1]);
+    pass(&called.scene, WF_NS_PER_S / 10);
+    assert_true(wf_link_in_list(&session->redial_link));
+    door->redials = 0;
+    wf_guard_visit(&session->guard, 0);
+    int fd = hear_join(&called, &join, &challenge);
+    assert_int_equal(join.channel, 1);
+    assert_int_equal(join.incarnation, 2);
+    assert_false(wf_link_in_list(&session->redial_link)); /* nobody else needs the turn: it has taken its place out */
+    hang_up(&called.scene, fd);
+    hang_up(&called.scene, called.fds[0]);
+    weft_peer_close(&session->peer, 0, NULL);
+    end(&called);
+}
+
 /* Channels for 16 pairs of rails with a peer that takes no more, and the host says so; else for all. */
 static void as_many_pairs_as_the_peer_takes(void **state)
 {
@@ -264,9 +294,13 @@ static void what_an_older_peer_does_not_know(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(credit_changed_on_the_way),       cmocka_unit_test(shown_out_before_a_word),
-        cmocka_unit_test(closing_in_the_peers_name),       cmocka_unit_test(a_rail_retired_in_the_peers_name),
-        cmocka_unit_test(as_many_pairs_as_the_peer_takes), cmocka_unit_test(what_an_older_peer_does_not_know),
+        cmocka_unit_test(credit_changed_on_the_way),
+        cmocka_unit_test(shown_out_before_a_word),
+        cmocka_unit_test(closing_in_the_peers_name),
+        cmocka_unit_test(a_rail_retired_in_the_peers_name),
+        cmocka_unit_test(a_turn_to_redial),
+        cmocka_unit_test(as_many_pairs_as_the_peer_takes),
+        cmocka_unit_test(what_an_older_peer_does_not_know),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,7 +97,7 @@ struct wf_door {
     struct wf_lookup *lookup;
     struct wf_list talks;        /* conversations under way, oldest first */
     struct wf_list talks_wait;   /* those in WF_TALK_WAITING */
-    struct wf_list redials_wait; /* sessions with lost channels, while WF_DIALS_AT_ONCE redials are under way */
+    struct wf_list redials_wait; /* sessions with channels that are due, while WF_DIALS_AT_ONCE redials are under way */
     int visitors, redials;
     int listener_count, listeners_attached;
     struct wf_listener listeners[WF_LISTENERS_MAX];

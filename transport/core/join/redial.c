@@ -32,15 +32,16 @@ static struct wf_channel *longest_lost(const struct wf_session *session)
     return longest;
 }
 
-/* Is a lost channel due? Then `join` is for its next incarnation. Else `next_ns` is when the next one is due. */
-static bool next_due(struct wf_session *session, int64_t now_ns, int64_t *next_ns, struct wf_join *join)
+/* Is a lost channel due? Then `join` is for its next incarnation, if there is room to dial it. Else `next_ns` is when
+ * the next one is due. */
+static bool next_due(struct wf_session *session, int64_t now_ns, bool room, int64_t *next_ns, struct wf_join *join)
 {
     wf_session_lock(session);
     bool carries = session->guard.state == WF_SESSION_UP || session->guard.state == WF_SESSION_JOINING;
     struct wf_channel *channel = carries ? longest_lost(session) : NULL;
     bool due = channel && wf_route_of(channel)->redial.at_ns <= now_ns;
     *next_ns = channel && !due ? wf_route_of(channel)->redial.at_ns : WF_NEVER;
-    if (due) {
+    if (due && room) {
         *join = (struct wf_join){.channel = channel->id,
                                  .incarnation = wf_route_dial(wf_route_of(channel)),
                                  .channels = (uint16_t)session->lines.per_class,
@@ -54,6 +55,14 @@ static bool next_due(struct wf_session *session, int64_t now_ns, int64_t *next_n
     return due;
 }
 
+/* The session that has waited longest may dial. */
+static void wake_next(struct wf_door *door)
+{
+    struct wf_link *waits = wf_list_pop_front(&door->redials_wait);
+    if (waits)
+        wf_guard_visit(&WF_CONTAINER(waits, struct wf_session, redial_link)->guard, 0);
+}
+
 int64_t wf_redial_tick(struct wf_door *door, struct wf_session *session, int64_t now_ns)
 {
     struct wf_join join;
@@ -61,10 +70,16 @@ int64_t wf_redial_tick(struct wf_door *door, struct wf_session *session, int64_t
     if (!session->terms.dialer)
         return WF_NEVER;
     int64_t planned_ns = wf_session_plan_classes(session, now_ns);
-    while (door->redials < WF_DIALS_AT_ONCE && next_due(session, now_ns, &next_ns, &join))
-        wf_talk_redial(door, session, &join);
-    /* With WF_DIALS_AT_ONCE under way the session waits until one is over. */
-    if (door->redials >= WF_DIALS_AT_ONCE && !wf_link_in_list(&session->redial_link))
+    bool due, room;
+    do {
+        room = door->redials < WF_DIALS_AT_ONCE;
+        due = next_due(session, now_ns, room, &next_ns, &join);
+        if (due && room)
+            wf_talk_redial(door, session, &join);
+    } while (due && room);
+    if (room)
+        wake_next(door); /* this one does not need it */
+    else if (due && !wf_link_in_list(&session->redial_link))
         wf_list_push_back(&door->redials_wait, &session->redial_link);
     return planned_ns < next_ns ? planned_ns : next_ns;
 }
@@ -133,10 +148,8 @@ void wf_redial_over(struct wf_talk *talk)
 {
     struct wf_session *session = talk->session;
     struct wf_door *door = talk->door;
-    struct wf_link *waits = wf_list_pop_front(&door->redials_wait);
     door->redials -= 1;
-    if (waits)
-        wf_guard_visit(&WF_CONTAINER(waits, struct wf_session, redial_link)->guard, 0);
+    wake_next(door);
     if (!session)
         return;
     if (talk->sent_on) {
