@@ -257,13 +257,13 @@ void wf_session_give_up(struct wf_session *session, int64_t now_ns, int code, co
                   (double)(now_ns - heard) / (double)WF_NS_PER_S);
 }
 
-/* Has the last attempt on every rail found that no process listens there? */
+/* Has the last attempt on every rail found that no process listens there? The port for payload is no matter of it. */
 static bool refused_everywhere(const struct wf_session *session)
 {
     for (int rail = 0; rail < session->lines.rail_count; rail++) {
         bool refused = false;
         WF_LINES_EACH (channel, &session->lines) {
-            refused |= channel->rail == rail && wf_route_of(channel)->redial.refused;
+            refused |= channel->rail == rail && channel->strand < 0 && wf_route_of(channel)->redial.refused;
         }
         if (!refused)
             return false;
