@@ -699,8 +699,19 @@ static void test_as_many_pieces_as_fit(void **state)
     assert_int_equal(wf_ready_fitting(channel, outbound, 0, 150), 150);
     channel->tx.iov_count = WF_TX_SEGMENTS - 5; /* its header and four pieces, of which the first has 50 bytes left */
     assert_int_equal(wf_ready_fitting(channel, outbound, 50, 50000 - 50), 350);
-    outbound->device = (struct wf_device *)bytes; /* from slots, which are whole */
+    static struct wf_slot slots[WF_TX_SEGMENTS]; /* the first is full, and of the others each has one byte */
+    outbound->device = (struct wf_device *)bytes;
+    for (int i = 0; i < WF_TX_SEGMENTS; i++) {
+        slots[i].start = i == 0 ? 0 : 50000 + (uint64_t)i - 1;
+        slots[i].length = i == 0 ? 50000 : 1;
+        wf_list_push_back(&outbound->slots, &slots[i].link);
+    }
     assert_int_equal(wf_ready_fitting(channel, outbound, 0, 50000), 50000);
+    assert_int_equal(wf_ready_fitting(channel, outbound, 0, 50100), 50003);
+    channel->tx.iov_count = 0;
+    assert_int_equal(wf_ready_fitting(channel, outbound, 50000, 500), WF_TX_SEGMENTS - WF_TX_SEGMENTS_LEFT);
+    while (wf_list_pop_front(&outbound->slots))
+        continue;
     outbound->device = NULL;
     wf_outbound_drop(outbound);
     free(channel);

@@ -95,9 +95,12 @@ static uint64_t ready_for(const struct wf_channel *channel, const struct wf_outb
 static uint64_t fitting(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t length)
 {
     int room = WF_TX_SEGMENTS - channel->payload->iov_count, most = WF_TX_SEGMENTS - WF_TX_SEGMENTS_LEFT;
+    int max = room < most ? room : most;
     if (wf_outbound_is_scattered(outbound) && (!outbound->device || outbound->lent))
-        return wf_pieces_fit(outbound->pieces, outbound->next, length, room < most ? room : most);
-    return room >= WF_TX_SEGMENTS_LEFT ? length : 0;
+        return wf_pieces_fit(outbound->pieces, outbound->next, length, max);
+    if (room < WF_TX_SEGMENTS_LEFT)
+        return 0;
+    return outbound->device && !outbound->lent ? wf_stage_out_fit(outbound, outbound->next, length, max) : length;
 }
 
 /* One operation reads from the memory of one binding. */

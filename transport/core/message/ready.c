@@ -174,11 +174,12 @@ void wf_ready_spend(struct wf_outbound *outbound, uint64_t burst)
 uint64_t wf_ready_fitting(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t offset,
                           uint64_t length)
 {
-    if (!wf_outbound_is_scattered(outbound) || outbound->device)
-        return length;
     /* Leave room for a few frames: if the chunk is sent again, it must fit behind them in one operation. */
     int room = WF_TX_SEGMENTS - channel->tx.iov_count - 1, most = WF_TX_SEGMENTS - WF_TX_SEGMENTS_LEFT;
-    return wf_pieces_fit(outbound->pieces, offset, length, room < most ? room : most);
+    int max = room < most ? room : most;
+    if (outbound->device) /* a peer that grants little at a time has slots filled with little */
+        return wf_stage_out_fit(outbound, offset, length, max);
+    return wf_outbound_is_scattered(outbound) ? wf_pieces_fit(outbound->pieces, offset, length, max) : length;
 }
 
 bool wf_ready_is_brief(const struct wf_outbound *outbound)

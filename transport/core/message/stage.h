@@ -35,11 +35,15 @@ void wf_stage_out_more(struct wf_outbound *outbound);
 void wf_stage_out_withdraw(struct wf_outbound *outbound);
 /* Messages that found no slot try again. */
 void wf_stage_out_retry(struct wf_desk *desk);
+/* The session is over: no message waits for a slot any more. */
+void wf_stage_out_forget(struct wf_desk *desk);
 /* Is a small message on its way to a slot, from which it is about to go? Then it needs no OFFER. */
 bool wf_stage_out_soon(const struct wf_outbound *outbound);
-/* As wf_outbound_places(). */
+/* As wf_outbound_places(); `iov` may be NULL: they are only counted. */
 int wf_stage_out_places(const struct wf_outbound *outbound, uint64_t offset, uint64_t length, struct iovec *iov,
                         int max, uint64_t *covered);
+/* How many of `length` bytes from `offset` on have `max` places. */
+uint64_t wf_stage_out_fit(const struct wf_outbound *outbound, uint64_t offset, uint64_t length, int max);
 /* These bytes were acknowledged. */
 void wf_stage_out_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t length);
 /* Are these bytes, which were sent once and are to be sent again, in slots? If not, takes slots for them and queues the

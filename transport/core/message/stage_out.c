@@ -171,6 +171,13 @@ void wf_stage_out_more(struct wf_outbound *outbound)
         wait_for_slot(outbound, share);
 }
 
+void wf_stage_out_forget(struct wf_desk *desk)
+{
+    WF_LIST_EACH (link, following, &desk->stage_waiting) {
+        wf_stage_out_withdraw(WF_CONTAINER(link, struct wf_outbound, stage_link));
+    }
+}
+
 /* Gives each waiting message one slot, in turn, until none gets one. A message whose kind of slot is not free does not
  * stop the others. */
 void wf_stage_out_retry(struct wf_desk *desk)
@@ -215,10 +222,19 @@ int wf_stage_out_places(const struct wf_outbound *outbound, uint64_t offset, uin
             continue;
         uint64_t left = slot->start + slot->length - at;
         uint64_t bytes = left < length - *covered ? left : length - *covered;
-        iov[count++] = (struct iovec){slot->memory + (at - slot->start), bytes};
+        if (iov)
+            iov[count] = (struct iovec){slot->memory + (at - slot->start), bytes};
+        count += 1;
         *covered += bytes;
     }
     return count;
+}
+
+uint64_t wf_stage_out_fit(const struct wf_outbound *outbound, uint64_t offset, uint64_t length, int max)
+{
+    uint64_t covered;
+    wf_stage_out_places(outbound, offset, length, NULL, max, &covered);
+    return covered;
 }
 
 /* The first of the bytes from `at` on that no slot has, or is about to have; `*ready`: those before it are in slots.

@@ -11,6 +11,7 @@
 #include "core/message/match.h"
 #include "core/message/outbound.h"
 #include "core/message/served.h"
+#include "core/message/stage.h"
 #include "core/request/book.h"
 #include "core/request/request.h"
 #include "core/session/news.h"
@@ -47,6 +48,7 @@ void wf_session_unheld(struct wf_session *session)
     leave_endpoints(session);
     wf_session_tell(session);
     wf_regions_release(&session->desk);
+    wf_stage_out_forget(&session->desk);
     wf_shares_give_back(&session->shares);
     WF_LIST_EACH (link, following, &session->book.requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
