@@ -362,6 +362,7 @@ static bool pump_one(struct wf_channel *channel, struct wf_outbound *fresh, stru
         pump(session, worker);
         return false;
     }
+    wf_lines_tell(&session->lines, worker); /* of what the channel has left to others */
     wf_session_unlock(session);
     if (filled)
         wf_channel_post_send(channel);
@@ -386,6 +387,7 @@ void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *
         unlock_and_kick(session, token ? worker : NULL);
     if (token) {
         wf_devices_drive(sessions->devices, worker);
+        wf_worker_ring_bells(worker);
         wf_worker_leave(worker);
     }
     if (unfinished)
