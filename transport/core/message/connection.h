@@ -46,6 +46,8 @@ struct weft_connection {
     bool open_due, opened_due, close_due, closed_due, credit_due;
     bool close_sent, closed_seen; /* our CLOSE, and its answer */
     bool close_seen, closed_sent; /* the peer's CLOSE, and our answer */
+    bool close_waits;             /* what follows from it waits until its messages are matched */
+    uint32_t advancing;           /* threads in wf_match_advance(), which may have dropped the lock */
     struct weft_request *waiting; /* OPEN or CLOSE request */
 
     /* sending */

@@ -133,6 +133,17 @@ int wf_connection_take_close(struct wf_desk *desk, const struct wf_frame *frame)
     wf_connection_opened(connection);
     wf_match_notes(desk); /* notifications that came before CLOSE are still delivered */
     connection->close_seen = true;
+    connection->close_waits = connection->advancing > 0;
+    if (!connection->close_waits)
+        wf_connection_peer_closed(connection);
+    connection->pins -= 1;
+    wf_connection_check(connection);
+    return 0;
+}
+
+void wf_connection_peer_closed(struct weft_connection *connection)
+{
+    connection->close_waits = false;
     /* Every message of the peer is here or refused: a posted receive without a match can wait for nothing but a
      * notification whose operation has not ended here. */
     end_posted(connection, -ESHUTDOWN);
@@ -145,9 +156,6 @@ int wf_connection_take_close(struct wf_desk *desk, const struct wf_frame *frame)
         wf_link_remove(&connection->accept_link);
         connection->state = WF_CONNECTION_CLOSING;
     }
-    connection->pins -= 1;
-    wf_connection_check(connection);
-    return 0;
 }
 
 int wf_connection_take_closed(struct wf_desk *desk, const struct wf_frame *frame)

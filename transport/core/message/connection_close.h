@@ -12,6 +12,8 @@
 /* Frames CLOSE, CLOSED. 0, or negative: the peer broke the protocol. */
 int wf_connection_take_close(struct wf_desk *desk, const struct wf_frame *frame);
 int wf_connection_take_closed(struct wf_desk *desk, const struct wf_frame *frame);
+/* The peer has closed it, and its messages that are here are matched, or have no receive. The caller has a pin. */
+void wf_connection_peer_closed(struct weft_connection *connection);
 
 /* Cancels the sends of this side, which would delay the close, and closes. `connection` may be gone afterwards. */
 void wf_connection_abort_and_close(struct weft_connection *connection);

@@ -96,6 +96,13 @@ void wf_match_withdraw(struct weft_request *request)
     wf_link_remove(&request->match_link);
 }
 
+/* wf_match_notes() will see what is to be done about the receives for notifications. */
+static void look_at_notes(struct weft_connection *connection)
+{
+    if (!wf_list_empty(&connection->posted_notes) && !wf_link_in_list(&connection->notes_link))
+        wf_list_push_back(&connection->desk->notes_due, &connection->notes_link);
+}
+
 void wf_match_remove(struct wf_inbound *inbound)
 {
     struct weft_connection *connection = inbound->connection;
@@ -103,6 +110,8 @@ void wf_match_remove(struct wf_inbound *inbound)
     wf_link_remove(&inbound->order_link);
     if (connection->in_line && wf_list_empty(&connection->unexpected))
         wf_any_leave_line(connection);
+    if (inbound->kind == WF_INBOUND_NOTE && connection->close_seen)
+        look_at_notes(connection); /* it may have been the last one to come */
 }
 
 /* The message is matched and its receive's memory may be written: asks for the rest, lands the bytes that are here. */
@@ -237,9 +246,8 @@ void wf_match_receive(struct weft_request *request)
 /* If the connection has both a notification and a receive for one, wf_match_notes() will match them. */
 static void make_due(struct weft_connection *connection)
 {
-    bool both = !wf_list_empty(&connection->notes) && !wf_list_empty(&connection->posted_notes);
-    if (both && !wf_link_in_list(&connection->notes_link))
-        wf_list_push_back(&connection->desk->notes_due, &connection->notes_link);
+    if (!wf_list_empty(&connection->notes))
+        look_at_notes(connection);
 }
 
 static void keep_unexpected(struct wf_inbound *inbound)
@@ -358,7 +366,12 @@ static void advance(struct weft_connection *connection)
 void wf_match_advance(struct weft_connection *connection)
 {
     connection->pins += 1; /* landing a message may drop the lock, and end the connection */
+    connection->advancing += 1;
     advance(connection);
+    connection->advancing -= 1;
+    enum wf_session_state state = connection->desk->guard->state;
+    if (connection->advancing == 0 && connection->close_waits && state != WF_SESSION_FAILED && state != WF_SESSION_DEAD)
+        wf_connection_peer_closed(connection);
     connection->pins -= 1;
     wf_connection_check(connection);
 }

@@ -114,6 +114,16 @@ static int introduce(struct weft_connection *connection, const struct wf_frame *
     return 0;
 }
 
+/* It may be complete: the rest of it came while other messages were matched, or is here already. */
+static void look_again(struct weft_connection *connection, struct wf_inbound *inbound)
+{
+    connection->pins += 1;
+    if (inbound->state != WF_INBOUND_EARLY)
+        wf_inbound_check(inbound);
+    connection->pins -= 1;
+    wf_connection_check(connection);
+}
+
 static int take_offer(struct weft_connection *connection, const struct wf_frame *frame)
 {
     struct wf_inbound *inbound;
@@ -121,8 +131,7 @@ static int take_offer(struct weft_connection *connection, const struct wf_frame 
     if (result < 0 || !inbound)
         return result;
     connection->pins += 1;
-    if (inbound->state != WF_INBOUND_EARLY) /* a list: all of it may have come while other messages were matched */
-        wf_inbound_check(inbound);
+    look_again(connection, inbound); /* a list */
     wf_match_advance(connection);
     connection->pins -= 1;
     wf_connection_check(connection);
@@ -191,8 +200,10 @@ static int take_data(struct wf_channel *channel, struct weft_connection *connect
     int there = wf_range_test(&inbound->arrived, frame->offset, frame->offset + frame->length);
     if (there < 0)
         return violation(session, frame, "overlaps bytes that are here");
-    if (there > 0 && frame->length > 0)
-        return 0; /* these bytes came before */
+    if (there > 0 && frame->length > 0) { /* these bytes came before */
+        look_again(connection, inbound);
+        return 0;
+    }
     struct wf_channel *other = wf_session_payload_rival(channel, inbound, frame);
     if (other)
         return wf_session_payload_outlive(channel, other, frame);

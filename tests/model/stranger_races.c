@@ -1,0 +1,148 @@
+/* Frames of somebody who knows the protocol that come while another thread of the host has dropped the session's lock
+ * in the middle of something. There is one thread here: what the other one has counted is counted by hand. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/calls/context.h"
+#include "core/message/inbound.h"
+#include "core/message/match.h"
+#include "stranger.h"
+
+#define HALF 64
+#define TAG 7
+
+struct raced {
+    struct scene scene;
+    int fd;
+    struct weft_peer *peer;
+    struct weft_endpoint *endpoint;
+    struct weft_registration *registration;
+    struct weft_connection *connection;
+    uint8_t memory[2 * HALF];
+};
+
+/* A connection that the stranger has opened, and memory that it may write to. */
+static void begin(struct raced *raced)
+{
+    struct scene *scene = &raced->scene;
+    memset(raced->memory, 0, sizeof raced->memory);
+    open_scene(scene, NULL);
+    assert_int_equal(weft_endpoint_create(scene->host, 0, &raced->endpoint, NULL), 0);
+    assert_int_equal(weft_register(scene->host, raced->memory, sizeof raced->memory, &raced->registration, NULL), 0);
+    raced->fd = come_in(scene, &raced->peer);
+    say_frame(scene, raced->fd, (struct wf_frame){.type = WF_OPEN, .conn = 1, .offset = 1024}, 0);
+    pass(scene, WF_NS_PER_S / 10);
+    assert_int_equal(weft_connection_accept(raced->endpoint, raced->peer, 0, 0, &raced->connection, NULL), 0);
+}
+
+static void end(struct raced *raced)
+{
+    hang_up(&raced->scene, raced->fd);
+    weft_deregister(raced->registration);
+    weft_peer_close(raced->peer, 0, NULL);
+    close_scene(&raced->scene);
+}
+
+/* A half of a write, `note`: that has a notification. */
+static void write_half(struct raced *raced, int half, bool again, bool note)
+{
+    uint16_t flags = WF_FLAG_WRITE;
+    flags |= again ? WF_FLAG_RESENT : 0;
+    flags |= note ? WF_FLAG_NOTIFY : 0;
+    say_frame(&raced->scene, raced->fd,
+              (struct wf_frame){.type = WF_DATA,
+                                .flags = flags,
+                                .conn = 1,
+                                .msg = 1,
+                                .key = weft_registration_key(raced->registration),
+                                .offset = (uint64_t)half * HALF,
+                                .length = HALF,
+                                .total = 2 * HALF},
+              HALF);
+    pass(&raced->scene, WF_NS_PER_S / 10);
+}
+
+static void say_close(struct raced *raced)
+{
+    say_frame(&raced->scene, raced->fd, (struct wf_frame){.type = WF_CLOSE, .conn = 1}, 0);
+    pass(&raced->scene, WF_NS_PER_S / 10);
+}
+
+/* A thread that matches what comes behind a write has its claim while the last bytes come on another channel. Its own
+ * copy of these bytes finds them there: then it ends the write. */
+static void a_second_copy_ends_what_the_first_could_not(void **state)
+{
+    (void)state;
+    struct raced raced;
+    begin(&raced);
+    write_half(&raced, 0, false, false);
+    struct wf_inbound *inbound = wf_inbound_find(raced.connection, 1);
+    assert_non_null(inbound);
+    inbound->claims += 1;
+    write_half(&raced, 1, false, false);
+    assert_ptr_equal(wf_inbound_find(raced.connection, 1), inbound);
+    inbound->claims -= 1;
+    write_half(&raced, 1, true, false);
+    assert_null(wf_inbound_find(raced.connection, 1));
+    assert_int_equal(weft_peer_status(raced.peer, NULL), 0);
+    for (size_t i = 0; i < sizeof raced.memory; i++)
+        assert_int_equal(raced.memory[i], 0xEE);
+    end(&raced);
+}
+
+/* CLOSE comes while messages that are here are being matched: their receives end when that is over. */
+static void a_close_waits_for_the_matching(void **state)
+{
+    (void)state;
+    struct raced raced;
+    struct weft_request *receive;
+    struct weft_completion completion;
+    uint8_t place[HALF];
+    begin(&raced);
+    assert_int_equal(weft_recv(raced.connection, place, sizeof place, TAG, NULL, &receive), 0);
+    raced.connection->advancing += 1;
+    say_close(&raced);
+    assert_int_equal(weft_test(receive, &completion), 0);
+    raced.connection->advancing -= 1;
+    wf_session_lock(raced.peer->session);
+    wf_match_advance(raced.connection);
+    wf_session_unlock(raced.peer->session);
+    assert_int_equal(weft_test(receive, &completion), 1);
+    assert_int_equal(completion.status, -ESHUTDOWN);
+    end(&raced);
+}
+
+/* The notification that a receive waits for after CLOSE is refused with its write: no other one will come. */
+static void a_notification_that_never_comes(void **state)
+{
+    (void)state;
+    struct raced raced;
+    struct weft_request *receive;
+    struct weft_completion completion;
+    uint8_t place[HALF];
+    begin(&raced);
+    assert_int_equal(weft_recv_notification(raced.connection, place, sizeof place, NULL, &receive), 0);
+    write_half(&raced, 0, false, true);
+    say_frame(&raced.scene, raced.fd,
+              (struct wf_frame){
+                  .type = WF_DATA, .flags = WF_FLAG_NOTIFY, .conn = 1, .msg = 2, .base = 1, .length = 8, .total = 8},
+              8);
+    say_close(&raced);
+    assert_int_equal(weft_test(receive, &completion), 0);
+    weft_deregister(raced.registration);
+    raced.registration = NULL;
+    pass(&raced.scene, WF_NS_PER_S / 10);
+    assert_int_equal(weft_test(receive, &completion), 1);
+    assert_int_equal(completion.status, -ESHUTDOWN);
+    end(&raced);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_second_copy_ends_what_the_first_could_not),
+        cmocka_unit_test(a_close_waits_for_the_matching),
+        cmocka_unit_test(a_notification_that_never_comes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
