@@ -162,7 +162,7 @@ static size_t far_threads(const json_t *host)
             bool both = json_is_integer(json_object_get(thread, "numa_node")) &&
                         json_is_integer(json_object_get(rail, "numa_node"));
             const char *name = text_of(thread, "rail");
-            count += both && name[0] && strcmp(name, text_of(rail, "name")) == 0 &&
+            count += both && name[0] && strcmp(name, text_of(rail, "rail")) == 0 &&
                      number_of(thread, "numa_node") != number_of(rail, "numa_node");
         }
     }

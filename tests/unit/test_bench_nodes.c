@@ -240,7 +240,7 @@ static void what_differs_at_the_node_is_said(void **state)
     json_object_set_new(scene->result.host[2], "gpus",
                         json_pack("[{s:i, s:{s:s}}]", "gpu", 3, "after", "throttling", "hw thermal slowdown"));
     json_object_set_new(scene->result.host[2], "affinity",
-                        json_pack("{s:[{s:s, s:i}], s:[{s:s, s:i}]}", "rails", "name", "eth0", "numa_node", 0,
+                        json_pack("{s:[{s:s, s:i}], s:[{s:s, s:i}]}", "rails", "rail", "eth0", "numa_node", 0,
                                   "threads", "rail", "eth0", "numa_node", 1));
     print(scene, text);
     assert_non_null(strstr(text, "its GPU 3 slowed down: hw thermal slowdown; "));
