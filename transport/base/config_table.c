@@ -273,7 +273,7 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
         BENCH, WHAT, MESH | SWEEP, "mode", "both", "isolated|loaded|both",
         "Whether pairs send one at a time (isolated), all at once (loaded), or first the one and then the other."),
     [WF_SET_INFLIGHT] = INT(BENCH, HOW, RUNS | PEERS, "inflight", "0", "messages", 0, 65536,
-                            "Messages outstanding per pair; 0 means 1 for mesh and 16 for pair."),
+                            "Messages outstanding per pair; 0 means 1 for mesh, and for pair 16, or as many as 1G holds."),
     [WF_SET_BUFFERS] = INT(BENCH, HOW, RUNS | PEERS, "buffers", "0", "buffers", 0, 65536,
                            "Buffers that the messages of a pair take turns in, at each side.",
                            .more = "0 means one for each in flight at the receiver, and shared memory at the sender."),
