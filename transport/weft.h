@@ -136,9 +136,10 @@ WEFT_API int weft_config_is_set(const struct weft_config *config, const char *na
  * Creates a context: finds the rails, starts the workers. `config` NULL: the defaults and the environment. The caller
  * owns and destroys the context. Waits until the GPUs of the setting `gpus` are ready. Errors: -ENODEV a rail does
  * not exist or no GPU can be used, -ENETDOWN a rail is down, or no card is up, -E2BIG too many rails, -EMFILE too few
- * file descriptors, -ENOENT the key file (setting key_file) does not exist, -EACCES other users may read it, -ENOTSUP
- * the setting engine or devmem requires what cannot be had here, -EIO no random numbers, the system's errno where the
- * setting pin is require or the key file cannot be opened, -ENOMEM, -EINVAL. `config` NULL: also the errors of
+ * file descriptors, -ENOENT the key file (setting key_file) does not exist, -EACCES other users may read it, -EPERM the
+ * setting congestion names one that only root may use, -ENOTSUP the setting engine or devmem requires what cannot be
+ * had here, -EAGAIN the system starts no more threads, -EIO no random numbers, the system's errno where the setting pin
+ * is require or the key file cannot be opened, -ENOMEM, -EINVAL. `config` NULL: also the errors of
  * weft_config_create().
  */
 WEFT_API int weft_context_create(const struct weft_config *config, struct weft_context **out, struct weft_error *err);
@@ -184,7 +185,8 @@ WEFT_API int weft_greeting_set(struct weft_context *context, const void *bytes, 
  * other side refused (`err` has its reason), -EACCES the two sides have different keys, or only one side has a key
  * (setting key_file), -EHOSTUNREACH, -EPROTO what answers is not Weft, -EPROTONOSUPPORT there is no common version,
  * -ECONNRESET the other side closed the connection meanwhile, -ENODEV the interface of a link-local address is not
- * here, -EMFILE, -ENOMEM, -EINVAL.
+ * here, -EIO the crypto library fails, the system's errno where no socket or thread is to be had, -EMFILE, -ENOMEM,
+ * -EINVAL.
  */
 WEFT_API int weft_connect(struct weft_context *context, const char *address, int timeout_ms, struct weft_peer **out,
                           struct weft_error *err);
