@@ -91,6 +91,14 @@ static int set_defaults(const struct bench_options *options, struct wf_status *s
     return result;
 }
 
+static const char *remedy_for(int code)
+{
+    bool other = code == -ETIMEDOUT || code == -ECONNRESET || code == -ECONNREFUSED;
+    return other            ? "start weft doctor on the other node, and see what it says"
+           : code == -EINTR ? "start it again"
+                            : "mend that, and start it again";
+}
+
 static int examine(struct doctor *doctor)
 {
     enum bench_place place = doctor->options->place;
@@ -107,12 +115,8 @@ static int examine(struct doctor *doctor)
         result = doctor_check_path(doctor, &status);
     if (result == -EINVAL || result == -EOPNOTSUPP)
         return refuse(&status);
-    bool other = result == -ETIMEDOUT || result == -ECONNRESET || result == -ECONNREFUSED;
     if (result) /* what was found before counts all the same */
-        doctor_fault(doctor, "session",
-                     other ? "start weft doctor on the other node, and see what it says"
-                           : "mend that, and start it again",
-                     "%s", status.text);
+        doctor_fault(doctor, "session", remedy_for(result), "%s", status.text);
     return doctor_conclude(doctor);
 }
 
