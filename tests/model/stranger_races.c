@@ -95,20 +95,26 @@ static void a_close_waits_for_the_matching(void **state)
 {
     (void)state;
     struct raced raced;
-    struct weft_request *receive;
+    struct weft_request *receives[3];
     struct weft_completion completion;
-    uint8_t place[HALF];
+    uint8_t places[3][HALF];
     begin(&raced);
-    assert_int_equal(weft_recv(raced.connection, place, sizeof place, TAG, NULL, &receive), 0);
+    assert_int_equal(weft_recv(raced.connection, places[0], HALF, TAG, NULL, &receives[0]), 0);
     raced.connection->advancing += 1;
     say_close(&raced);
-    assert_int_equal(weft_test(receive, &completion), 0);
+    assert_int_equal(weft_recv(raced.connection, places[1], HALF, TAG, NULL, &receives[1]), 0);
+    assert_int_equal(weft_recv_notification(raced.connection, places[2], HALF, NULL, &receives[2]), 0);
+    pass(&raced.scene, WF_NS_PER_S / 10);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(weft_test(receives[i], &completion), 0);
     raced.connection->advancing -= 1;
     wf_session_lock(raced.peer->session);
     wf_match_advance(raced.connection);
     wf_session_unlock(raced.peer->session);
-    assert_int_equal(weft_test(receive, &completion), 1);
-    assert_int_equal(completion.status, -ESHUTDOWN);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(weft_test(receives[i], &completion), 1);
+        assert_int_equal(completion.status, -ESHUTDOWN);
+    }
     end(&raced);
 }
 

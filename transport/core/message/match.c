@@ -209,7 +209,7 @@ bool wf_match_can_come(const struct wf_inbound *inbound)
 int wf_match_over(const struct weft_connection *connection)
 {
     int over = wf_guard_over(connection->desk->guard);
-    return over == 0 && connection->close_seen ? -ESHUTDOWN : over;
+    return over == 0 && connection->close_seen && !connection->close_waits ? -ESHUTDOWN : over;
 }
 
 void wf_match_receive(struct weft_request *request)
@@ -314,7 +314,7 @@ void wf_match_notes(struct wf_desk *desk)
             if (!ended_as_too_small(note, request))
                 join(note, request);
         }
-        if (connection->close_seen && !wf_match_notes_to_come(connection))
+        if (connection->close_seen && !connection->close_waits && !wf_match_notes_to_come(connection))
             end_posted_notes(connection);
         connection->pins -= 1;
         wf_connection_check(connection);
