@@ -389,8 +389,8 @@ static void nobody_is_taken_at_the_end(void **state)
     close_scene(&scene);
 }
 
-/* OPENs that cross, when one more connection is allowed: each side counts what it knows. But no more than that are
- * opened by a peer. */
+/* OPENs that cross, when one more connection is allowed: each side counts what it knows. But there is a limit to what a
+ * peer opens. */
 static void the_last_connection_from_both_sides(void **state)
 {
     (void)state;
@@ -399,15 +399,14 @@ static void the_last_connection_from_both_sides(void **state)
     open_scene(&scene, NULL);
     int fd = come_in(&scene, &peer);
     struct wf_session *session = peer->session;
-    session->desk.connection_count = WF_CONNECTIONS_MAX; /* most of them opened by the host */
-    session->desk.peers_connections = WF_CONNECTIONS_MAX - 1;
+    session->desk.connection_count = session->desk.peers_connections = 2 * WF_CONNECTIONS_MAX - 1;
     say_frame(&scene, fd, (struct wf_frame){.type = WF_OPEN, .conn = 1, .offset = 1024}, 0);
     pass(&scene, WF_NS_PER_S / 10);
-    assert_int_equal(session->desk.connection_count, WF_CONNECTIONS_MAX + 1);
+    assert_int_equal(session->desk.connection_count, 2 * WF_CONNECTIONS_MAX);
     assert_true(session->lines.channels[0]->up);
     say_frame(&scene, fd, (struct wf_frame){.type = WF_OPEN, .conn = 3, .offset = 1024}, 0);
     pass(&scene, WF_NS_PER_S / 10);
-    assert_int_equal(session->desk.connection_count, WF_CONNECTIONS_MAX + 1);
+    assert_int_equal(session->desk.connection_count, 2 * WF_CONNECTIONS_MAX);
     assert_false(session->lines.channels[0]->up);
     session->desk.connection_count = session->desk.peers_connections = 1;
     hang_up(&scene, fd);

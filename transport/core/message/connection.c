@@ -269,8 +269,8 @@ int wf_connection_take_open(struct wf_desk *desk, const struct wf_frame *frame)
         return 0; /* OPEN came twice */
     /* A gap between closed numbers is a connection that is open, or whose OPEN is still to come. */
     uint32_t gaps = desk->closed_numbers[dialers_number(frame->conn)].count;
-    /* Not the count of all: OPENs cross, and neither side has opened one beyond the limit by its own count. */
-    if (desk->peers_connections >= WF_CONNECTIONS_MAX || gaps >= 2 * WF_CONNECTIONS_MAX)
+    /* Its own count may be smaller: OPENs cross, and OPEN may overtake what ends another connection. */
+    if (desk->peers_connections >= 2 * WF_CONNECTIONS_MAX || gaps >= 2 * WF_CONNECTIONS_MAX)
         return -EPROTO;
     uint32_t local = (uint32_t)frame->key, remote = (uint32_t)(frame->key >> 32);
     struct weft_connection *connection = wf_connection_create(desk, frame->conn, false, local, remote);
