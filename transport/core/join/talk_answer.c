@@ -94,8 +94,10 @@ void wf_talk_take_hello(struct wf_talk *talk, const struct wf_hello *hello)
                      "alike on both",
                      talk->door->sessions->world->tuning.encrypt ? "on" : "off",
                      talk->door->sessions->world->tuning.encrypt ? "off" : "on");
+    else if (atomic_load(&talk->door->sessions->ending) && talk->tls)
+        wf_talk_deny(talk, WF_DENY_CLOSING, "its context is being destroyed");
     else if (atomic_load(&talk->door->sessions->ending))
-        wf_talk_end(talk); /* without a word: so it tries again, until another context listens here */
+        wf_talk_end(talk); /* it has heard no word, so it tries again, until another context listens here */
     else if (too_many(talk->door->sessions, other, sizeof other))
         wf_talk_deny(talk, WF_DENY_BUSY, "busy with %.60s (setting peers: %u); try again when that is over", other,
                      talk->door->sessions->world->tuning.peers);
