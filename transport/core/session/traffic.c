@@ -133,7 +133,7 @@ uint64_t wf_session_least_rate(const struct wf_session *session)
     uint64_t pad = session->guard.world->tuning.header_pad;
     uint64_t least = bulk * (chunk + pad) * 1000 / patience_ms * EXPRESS_PART / (EXPRESS_PART - 1);
     /* The largest frame of an express channel, which has a smaller part of the rate. */
-    uint64_t express = (uint64_t)session->lines.per_class - bulk;
+    uint64_t express = (uint64_t)session->lines.joined - bulk;
     uint64_t small = express * EXPRESS_PART * (session->terms.eager + WF_FRAME_BYTES) * 1000 / patience_ms;
     return least > small ? least : small;
 }
