@@ -106,6 +106,8 @@ int weft_group_connection(struct weft_group *group, uint32_t rank, int timeout_m
             break;
         if (until_ns != WF_COLL_NEVER && wf_coll_now_ns() >= until_ns) {
             const char *why = last_failure(group, rank);
+            if (timeout_ms > 0) /* who only looks in hears of the dial's end the next time */
+                group->places[rank].awaited[WF_COLL_USER] = false;
             result = wf_coll_refuse(err, -ETIMEDOUT, "%s did not answer within %d ms%s%s", group->places[rank].name,
                                     timeout_ms, why[0] ? ": " : "", why);
             break;
