@@ -117,6 +117,13 @@ static void take(struct wf_coll_hub *hub, struct wf_coll_session *session, const
         wf_coll_member_came(hub, hello->patience_ms);
 }
 
+/* Has the caller left this group, or is it over here? Then it asks for the next one at this place: it dials again until
+ * that is made here, too. */
+static bool is_for_the_next(const struct wf_coll_hub *hub, const struct wf_coll_hello_words *hello)
+{
+    return hub->ending || (hello->rank < hub->size && hub->members[hello->rank].left);
+}
+
 void wf_coll_hello(struct wf_coll_hub *hub, struct wf_coll_session *session, const char *text)
 {
     struct wf_coll_hello_words hello;
@@ -129,6 +136,10 @@ void wf_coll_hello(struct wf_coll_hub *hub, struct wf_coll_session *session, con
         free(session->hello);
         session->hello = strdup(text);
         session->state = WF_COLL_HELD;
+        return;
+    }
+    if (is_for_the_next(hub, &hello)) {
+        wf_coll_session_close(hub, session);
         return;
     }
     int code = judge(hub, &hello, why, sizeof why);
