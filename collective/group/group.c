@@ -337,8 +337,9 @@ static bool close_parts(struct wf_coll_hub *hub)
     closed = close_endpoint(&hub->control) && closed; /* ends the receive */
     if (!hub->queue)
         return closed;
-    wf_coll_drive(hub); /* takes the end of the receive */
-    return closed && weft_queue_destroy(hub->queue) == 0;
+    wf_coll_drive(hub);  /* takes the end of the receive */
+    close_sessions(hub); /* of who has come meanwhile */
+    return closed && !hub->sessions && weft_queue_destroy(hub->queue) == 0;
 }
 
 /* An endpoint is in use until the session with a member that does not answer is cut, and that has our patience, too.
