@@ -308,9 +308,13 @@ void wf_coll_say_leave(struct weft_group *group)
     uint64_t number = wf_coll_operations_done(group);
     for (uint32_t rank = 0; rank < group->size; rank++) {
         const struct wf_coll_place *place = &group->places[rank];
-        struct wf_coll_session *session = group->hub->members[place->member].session;
-        if (session)
-            wf_coll_say(group->hub, session, WF_COLL_LEAVE, "%u %llu", place->id, (unsigned long long)number);
+        const struct wf_coll_member *member = &group->hub->members[place->member];
+        /* It may take HELLO when this side is gone. Who needs a part asks. */
+        bool knocks = group->id == 0 && member->dial && member->dial->state == WF_COLL_KNOCKING;
+        struct wf_coll_session *sessions[] = {member->session, knocks ? member->dial : NULL};
+        for (int i = 0; i < 2; i++)
+            if (sessions[i])
+                wf_coll_say(group->hub, sessions[i], WF_COLL_LEAVE, "%u %llu", place->id, (unsigned long long)number);
     }
 }
 
