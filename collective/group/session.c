@@ -12,9 +12,10 @@
 #define TRY_MS 2000 /* for one address, where another try comes: of it, of another one, or of a newer one */
 #define AGAIN_NS (50 * 1000000LL)     /* between two rounds through the addresses */
 #define CROSSED_NS (1000 * 1000000LL) /* for the other side's dial to arrive */
-#define HELLO_NS (5 * 1000000000LL)   /* for a stranger to say who it is */
 /* Tries end after this, where no operation has a deadline: the member has gone, and whoever knew it is gone, too. */
 #define UNREACHED_NS (30 * 1000000000LL)
+#define HELLO_NS (5 * 1000000000LL) /* for a stranger to say who it is */
+#define OPEN_MS 10000               /* the library answers for the other side's group, if it has one */
 
 static void tidy(struct wf_coll_hub *hub, struct wf_coll_session *session)
 {
@@ -249,7 +250,12 @@ static int open_one(struct wf_coll_hub *hub, struct wf_coll_session *session, st
                     uint32_t id, struct wf_coll_task *task, struct weft_error *err)
 {
     struct weft_options options = {
-        .queue = hub->queue, .timeout_ms = session->expected_token ? TRY_MS : 0, .user_data = task};
+        .queue = hub->queue,
+        .timeout_ms = session->expected_token      ? TRY_MS
+                      : hub->phase == WF_COLL_MADE ? OPEN_MS
+                                                   : 0,
+        .user_data = task,
+    };
     struct weft_request *request;
     session->under_way++;
     int result = weft_connection_open_start(endpoint, session->peer, id, &options, &request, err);
