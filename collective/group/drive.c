@@ -199,6 +199,8 @@ static int take_completions(struct wf_coll_hub *hub, bool all)
 static int take_events(struct wf_coll_hub *hub)
 {
     struct weft_event event;
+    if (hub->crowded && !hub->receiving && !hub->ending)
+        return 0; /* what was said before cannot be taken yet; the next try is soon */
     int count = weft_event_poll(hub->context, &event, 1);
     if (count <= 0)
         return 0;
