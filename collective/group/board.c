@@ -27,7 +27,8 @@ void wf_coll_board_destroy(struct weft_group *group)
 {
     weft_deregister(group->board.registration);
     free(group->board.marks);
-    free(group->board.seen);
+    if (!group->board.seeing) /* else the library may still write to it */
+        free(group->board.seen);
     group->board.registration = NULL;
     group->board.marks = group->board.seen = NULL;
 }

@@ -95,10 +95,10 @@ void wf_coll_operations_end(struct weft_group *group)
 
 static void operation_free(struct wf_coll_operation *operation)
 {
-    if (!operation->op || wf_op_idle(operation->op)) { /* else the library may still write to it */
-        wf_op_destroy(operation->op);
-        wf_coll_stage_end(operation->group->hub, operation->stage);
-    }
+    if (operation->op && !wf_op_idle(operation->op))
+        return; /* the library may still write to it, and to a barrier's byte */
+    wf_op_destroy(operation->op);
+    wf_coll_stage_end(operation->group->hub, operation->stage);
     free(operation);
 }
 
