@@ -99,6 +99,7 @@ int weft_group_connection(struct weft_group *group, uint32_t rank, int timeout_m
     int64_t until_ns = timeout_ms < 0 ? WF_COLL_NEVER : wf_coll_now_ns() + timeout_ms * 1000000LL;
     pthread_mutex_lock(&group->hub->lock);
     int result;
+    group->places[rank].waiters += 1;
     for (;;) {
         wf_coll_drive(group->hub);
         result = wf_coll_reach(group, rank, WF_COLL_USER, until_ns, err);
@@ -106,14 +107,15 @@ int weft_group_connection(struct weft_group *group, uint32_t rank, int timeout_m
             break;
         if (until_ns != WF_COLL_NEVER && wf_coll_now_ns() >= until_ns) {
             const char *why = last_failure(group, rank);
-            if (timeout_ms > 0) /* who only looks in hears of the dial's end the next time */
-                group->places[rank].awaited[WF_COLL_USER] = false;
+            if (timeout_ms > 0 && group->places[rank].waiters == 1)
+                group->places[rank].awaited[WF_COLL_USER] = false; /* who only looks in hears it the next time */
             result = wf_coll_refuse(err, -ETIMEDOUT, "%s did not answer within %d ms%s%s", group->places[rank].name,
                                     timeout_ms, why[0] ? ": " : "", why);
             break;
         }
         wf_coll_rest(group->hub, until_ns);
     }
+    group->places[rank].waiters -= 1;
     if (result == 1) {
         struct wf_coll_session *session = session_with(group, rank);
         session->wanted = true;

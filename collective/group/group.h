@@ -99,6 +99,7 @@ struct wf_coll_place {
     uint64_t left_at;             /* the first operation that it has not done */
     uint64_t asked;               /* by number, the last session on which it was asked whether it has left; 0: none */
     uint64_t present;             /* at rank 0: the last operation of which it has said that it waits in it */
+    uint32_t waiters;             /* threads in weft_group_connection() for it */
     bool awaited[WF_COLL_ASKERS]; /* it was not reached yet when last asked for: if that dial fails, they are told */
     char name[WF_COLL_HOST_BYTES + 48];
 };
