@@ -35,8 +35,8 @@ static inline uint64_t wf_session_waiting(const struct wf_channel *channel)
     return waiting;
 }
 
-/* The least rate of a class but 0: at a lower one a chunk could take so long that its channel counts as dead. Session
- * lock held. */
+/* The least rate of a class but 0: at a lower one a chunk, or a message of up to `eager` bytes on an express channel,
+ * could take so long that its channel counts as dead. Session lock held. */
 uint64_t wf_session_least_rate(const struct wf_session *session);
 
 /* The class's rate was set: its channels get their parts of it. Session lock held. */
