@@ -13,7 +13,7 @@
 
 #include "peers/peers.h"
 
-extern char trace_path[]; /* while a plan is run */
+extern char trace_path[32]; /* /dev/null but in trace_rounds() */
 
 /* Runs the plan; `text` is what the tools have left in the trace. */
 void trace_rounds(const struct peers_plan *plan, struct peers_result *result, char *text, size_t room);
