@@ -227,10 +227,12 @@ int bench_space_set_rails(struct bench_space *space, int most, int usual, struct
 
     for (int i = 0; i < space->axis_count; i++) {
         struct bench_axis *axis = &space->axes[i];
-        int kept = 0;
+        int kept = 0, usual_at = -1;
         for (int at = 0; at < axis->count; at++) {
             char *value = axis->values[at];
             if (!bench_space_counts_rails(axis, value)) {
+                if (at == axis->usual_at)
+                    usual_at = kept;
                 axis->values[kept++] = value;
                 continue;
             }
@@ -240,11 +242,12 @@ int bench_space_set_rails(struct bench_space *space, int most, int usual, struct
                 gone++;
                 continue;
             }
-            if (count == usual)
-                axis->usual_at = kept;
+            if (count == usual && usual_at < 0)
+                usual_at = kept;
             axis->values[kept++] = value;
         }
         axis->count = kept;
+        axis->usual_at = usual_at;
         if (kept == 0)
             return wf_fail(status, -EINVAL, "--vary rails: a number from 1 to %d is wanted, as there are so many",
                            most);

@@ -139,6 +139,25 @@ static void rails_may_be_counted(void **state)
     assert_int_equal(fixture->space.points, 3);
 }
 
+/* The baseline is a name, which moves up where numbers before it are left out. */
+static void the_baseline_moves_with_its_name(void **state)
+{
+    struct fixture *fixture = *state;
+
+    set(fixture, WF_SET_RAILS, "eth1");
+    assert_int_equal(vary(fixture, "rails=9,8,eth1,eth2"), 0);
+    assert_int_equal(fixture->space.baseline, 2);
+    assert_int_equal(bench_space_set_rails(&fixture->space, 3, 1, &fixture->status), 2);
+    assert_int_equal(fixture->space.points, 2);
+    assert_int_equal(fixture->space.baseline, 0);
+    /* One rail by its number would be the first, and the user has named another. */
+    assert_int_equal(vary(fixture, "rails=eth2,1"), 0);
+    assert_int_equal(fixture->space.baseline, 2);
+    assert_int_equal(vary(fixture, "rails=eth1,1"), 0);
+    assert_int_equal(bench_space_set_rails(&fixture->space, 3, 1, &fixture->status), 0);
+    assert_int_equal(fixture->space.baseline, 0);
+}
+
 static void what_is_wrong_is_said(void **state)
 {
     static const struct {
@@ -188,6 +207,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lists_and_ranges, set_up, tear_down),
         cmocka_unit_test_setup_teardown(points_and_baseline, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rails_may_be_counted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_baseline_moves_with_its_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_wrong_is_said, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
