@@ -25,6 +25,16 @@ int bench_expect_read(const struct bench_options *options, double *share, struct
     return 0;
 }
 
+/* Whether bytes are moved from one node to the other. */
+static bool has_rates(const struct bench_plan *plan)
+{
+    bool moves = false;
+
+    for (int i = 0; i < plan->backend_count; i++)
+        moves |= plan->backends[i]->moves_data;
+    return moves && (bench_plan_has_way(plan, &bench_ways[0]) || bench_plan_has_way(plan, &bench_ways[1]));
+}
+
 int bench_expect_ready(const struct bench_result *result, struct wf_status *status)
 {
     char why[160];
@@ -36,6 +46,12 @@ int bench_expect_ready(const struct bench_result *result, struct wf_status *stat
     if (result->options->nodes / (int)wf_config_number(result->options->config, WF_SET_PROCESSES) > 2)
         return wf_fail(status, -EINVAL, "--expect %.40s is about the line rate between two nodes: leave it out",
                        wf_config_text(result->options->config, WF_SET_EXPECT));
+    if (result->plan && !has_rates(result->plan))
+        return wf_fail(
+            status, -EINVAL,
+            "--expect %.40s is about bytes from node to node, and this run moves none: leave it out, or choose "
+            "another backend or other pairs",
+            wf_config_text(result->options->config, WF_SET_EXPECT));
     if (bench_line_unknown(result, why, sizeof why)[0])
         return wf_fail(status, -EINVAL, "--expect %.40s: %s: leave it out",
                        wf_config_text(result->options->config, WF_SET_EXPECT), why);
@@ -59,26 +75,26 @@ bool bench_expect_met(const struct bench_result *result, char *text, size_t room
     const struct bench_set *set = judged(result);
     struct wf_status ignored;
     size_t used = 0;
-    bool met = true, some = false;
+    bool met = true, judges, some = false;
     double share;
 
     text[0] = '\0';
-    if (bench_expect_read(result->options, &share, &ignored) == 0 && share > 0 && set && samples &&
-        result->node_count == 2) {
+    judges = bench_expect_read(result->options, &share, &ignored) == 0 && share > 0;
+    if (judges)
         used = (size_t)snprintf(text, room, "expected %.3g of the line rate:", share);
-        for (int i = 0; i < 2 && used < room; i++) {
-            double line = bench_line_rate(result, &bench_ways[i]);
-            double rate = bench_way_rate(result, set, &bench_ways[i], samples);
-            if (rate < 0) /* no pair goes this way */
-                continue;
-            met &= line > 0 && rate >= share * line;
-            used += (size_t)snprintf(text + used, room - used, "%s node%d -> node%d reached %.3g", some ? "," : "",
-                                     bench_ways[i].src_node, bench_ways[i].dst_node, line > 0 ? rate / line : 0);
-            some = true;
-        }
-        if (used < room)
-            snprintf(text + used, room - used, ": %s", met ? "met" : "not met");
+    for (int i = 0; i < 2 && judges && set && samples && result->node_count == 2 && used < room; i++) {
+        double line = bench_line_rate(result, &bench_ways[i]);
+        double rate = bench_way_rate(result, set, &bench_ways[i], samples);
+        if (rate < 0) /* no pair goes this way */
+            continue;
+        met &= line > 0 && rate >= share * line;
+        used += (size_t)snprintf(text + used, room - used, "%s node%d -> node%d reached %.3g", some ? "," : "",
+                                 bench_ways[i].src_node, bench_ways[i].dst_node, line > 0 ? rate / line : 0);
+        some = true;
     }
+    if (judges && used < room)
+        snprintf(text + used, room - used, "%s: %s", some ? "" : " nothing was measured between the nodes",
+                 met && some ? "met" : "not met");
     free(samples);
-    return met;
+    return met && (some || !judges);
 }

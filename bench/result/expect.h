@@ -10,11 +10,12 @@
 /* The share; 0: nothing is expected. -EINVAL: it is no number above 0 and up to 1, or what is planned has no rate. */
 int bench_expect_read(const struct bench_options *options, double *share, struct wf_status *status);
 
-/* Before anything is measured, once the nodes have met: -EINVAL where there is no line rate to compare with. */
+/* Before anything is measured, once the nodes have met: -EINVAL where there is no line rate to compare with,
+ * or nothing to compare with it. */
 int bench_expect_ready(const struct bench_result *result, struct wf_status *status);
 
-/* Whether each direction reached the share with the largest size, loaded if that was measured. What was reached in
- * words: `text`, "" where nothing is expected. */
+/* Whether each direction that has pairs reached the share with the largest size, loaded if that was measured; false where
+ * none was measured. What was reached in words: `text`, "" where nothing is expected. */
 bool bench_expect_met(const struct bench_result *result, char *text, size_t room);
 
 #endif

@@ -65,6 +65,8 @@ double bench_way_rate(const struct bench_result *result, const struct bench_set 
     struct bench_spread spread;
 
     bench_spread_of(result, set, way, room, &spread);
+    if (spread.pairs == 0)
+        return -1;
     return set->mode == BENCH_LOADED ? spread.together : spread.median;
 }
 

@@ -467,6 +467,47 @@ static void a_share_is_met_or_not(void **state)
     }
 }
 
+static void only_ways_with_pairs_are_judged(void **state)
+{
+    struct scene *scene = scene_create();
+    struct wf_status status = {0};
+    char text[256];
+    uint32_t kept = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < scene->plan.pair_count; i++)
+        if (scene->pairs[i].src_node == 0)
+            scene->pairs[kept++] = scene->pairs[i];
+    scene->plan.pair_count = kept;
+    set_option(scene, WF_SET_EXPECT, "0.7");
+    assert_false(bench_expect_met(&scene->result, text, sizeof text)); /* no sample yet */
+    assert_non_null(strstr(text, "nothing was measured between the nodes: not met"));
+    fill(scene, 25000);
+    assert_int_equal(bench_expect_ready(&scene->result, &status), 0);
+    assert_true(bench_expect_met(&scene->result, text, sizeof text));
+    assert_non_null(strstr(text, "node0 -> node1"));
+    assert_null(strstr(text, "node1 -> node0"));
+    scene_destroy(scene);
+}
+
+static void a_share_of_nothing_is_refused(void **state)
+{
+    static const struct bench_backend_ops still = {.name = "null"};
+    struct scene *scene = scene_create();
+    struct wf_status status = {0};
+
+    (void)state;
+    fill(scene, 25000);
+    set_option(scene, WF_SET_EXPECT, "0.9");
+    scene->plan.backends[0] = &still;
+    assert_int_equal(bench_expect_ready(&scene->result, &status), -EINVAL);
+    assert_non_null(strstr(status.text, "this run moves none"));
+    scene->plan.backends[0] = &moving;
+    scene->plan.pair_count = 0;
+    assert_int_equal(bench_expect_ready(&scene->result, &status), -EINVAL);
+    scene_destroy(scene);
+}
+
 /* The pair's messages take so many times as long. */
 static void slow_down(struct scene *scene, enum bench_mode mode, int src_node, uint32_t src, uint32_t dst, double by)
 {
@@ -626,6 +667,8 @@ int main(void)
         cmocka_unit_test(full_rails_are_the_limit),
         cmocka_unit_test(what_is_not_seen_is_said),
         cmocka_unit_test(a_share_is_met_or_not),
+        cmocka_unit_test(only_ways_with_pairs_are_judged),
+        cmocka_unit_test(a_share_of_nothing_is_refused),
         cmocka_unit_test(odd_links_are_named_once),
         cmocka_unit_test(a_named_endpoint_covers_its_pairs),
         cmocka_unit_test(between_host_memory_over_loopback_no_link_is_slow),
