@@ -199,7 +199,7 @@ static int take_sum(struct profile *profile, size_t at, const json_t *entry, str
         return bad_entry("samples", status);
     if (json_is_null(entry))
         return 0;
-    int result = bench_sample_from_json(entry, profile->site->options->backends, 2, &sample, status);
+    int result = bench_sample_from_json(entry, profile->site->options->backends, profile->plan, &sample, status);
     if (result)
         return result;
     sum->resent_bytes += sample.resent_bytes; /* of node1's own, whichever end it has */
@@ -305,7 +305,7 @@ static json_t *make_sample(const struct profile *profile, size_t at)
 static int take_sample(struct profile *profile, size_t at, const json_t *entry, struct wf_status *status)
 {
     struct bench_sample sample;
-    int result = bench_sample_from_json(entry, profile->site->options->backends, 2, &sample, status);
+    int result = bench_sample_from_json(entry, profile->site->options->backends, profile->plan, &sample, status);
 
     (void)at;
     return result ? result : bench_result_add(profile->site->result, &sample, status);

@@ -209,12 +209,14 @@ static void path_from_json(const json_t *json, struct bench_sample *sample)
     sample->path_receive = (uint8_t)bench_path_named(json_string_value(json_object_get(json, "receive")));
 }
 
-static bool endpoint_from_json(const json_t *json, uint16_t *node, uint32_t *endpoint)
+/* As bench_plan_outer() has it: the processes of a node are not told apart. */
+static bool endpoint_from_json(const json_t *json, const struct bench_plan *plan, uint16_t *node, uint32_t *endpoint)
 {
-    unsigned at_node, at_endpoint;
+    unsigned at_node, at_endpoint, processes = (unsigned)plan->processes;
     const char *text = json_string_value(json);
 
-    if (!text || sscanf(text, "node%4u:%*[a-z]%u", &at_node, &at_endpoint) != 2 || at_node >= BENCH_NODES_MOST)
+    if (!text || sscanf(text, "node%4u:%*[a-z]%10u", &at_node, &at_endpoint) != 2 ||
+        at_node >= (unsigned)plan->node_count / processes || at_endpoint >= plan->endpoints * processes)
         return false;
     *node = (uint16_t)at_node;
     *endpoint = at_endpoint;
@@ -233,8 +235,8 @@ static bool memories_from_json(const json_t *json, struct bench_pair *pair)
     return pair->src_memory < BENCH_MEMORIES && pair->dst_memory < BENCH_MEMORIES;
 }
 
-int bench_sample_from_json(const json_t *json, const struct bench_backend_choice *backends, int nodes,
-                           struct bench_sample *sample, struct wf_status *status)
+int bench_sample_from_json(const json_t *json, const struct bench_backend_choice *backends,
+                           const struct bench_plan *plan, struct bench_sample *sample, struct wf_status *status)
 {
     const char *backend = json_string_value(json_object_get(json, "backend"));
     const struct bench_backend_choice *choice = backend ? bench_backend_find(backends, backend) : NULL;
@@ -245,9 +247,8 @@ int bench_sample_from_json(const json_t *json, const struct bench_backend_choice
     memset(sample, 0, sizeof *sample);
     sample->backend = choice ? choice->ops : NULL;
     if (!choice || !mode || !test ||
-        !endpoint_from_json(json_object_get(json, "src"), &sample->pair.src_node, &sample->pair.src) ||
-        !endpoint_from_json(json_object_get(json, "dst"), &sample->pair.dst_node, &sample->pair.dst) ||
-        sample->pair.src_node >= nodes || sample->pair.dst_node >= nodes ||
+        !endpoint_from_json(json_object_get(json, "src"), plan, &sample->pair.src_node, &sample->pair.src) ||
+        !endpoint_from_json(json_object_get(json, "dst"), plan, &sample->pair.dst_node, &sample->pair.dst) ||
         !memories_from_json(json_object_get(json, "memory"), &sample->pair))
         return wf_fail(status, -EPROTO, "the other node sent a sample that is none: use the same build on both");
     sample->mode = strcmp(mode, "loaded") == 0 ? BENCH_LOADED : BENCH_ISOLATED;

@@ -78,8 +78,8 @@ double bench_background_rate(const struct bench_sample *sample, const struct ben
 json_t *bench_sample_to_json(const struct bench_sample *sample, const char *pattern,
                              const struct bench_rail_names *rails);
 
-/* The other way, for samples of another node, on one of these backends, between nodes of so many. -EPROTO. */
-int bench_sample_from_json(const json_t *json, const struct bench_backend_choice *backends, int nodes,
-                           struct bench_sample *sample, struct wf_status *status);
+/* The other way, for samples of another node, on one of these backends, between endpoints of the plan. -EPROTO. */
+int bench_sample_from_json(const json_t *json, const struct bench_backend_choice *backends,
+                           const struct bench_plan *plan, struct bench_sample *sample, struct wf_status *status);
 
 #endif

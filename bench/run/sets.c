@@ -160,7 +160,7 @@ static int take_sample(const struct bench_plan *plan, struct bench_result *resul
                        struct wf_status *status)
 {
     struct bench_sample sample;
-    int code = bench_sample_from_json(entry, result->options->backends, result->node_count, &sample, status);
+    int code = bench_sample_from_json(entry, result->options->backends, plan, &sample, status);
 
     if (code == 0 && result->sample_count >= bench_plan_samples(plan))
         code =

@@ -1,4 +1,5 @@
 /* Which way the messages of a sample went: the rule, the names, and how a sample carries them to the other node. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,6 +40,7 @@ static struct bench_sample sent(const struct bench_sample *sample, const char **
 {
     const struct bench_backend_choice backends[2] = {{.name = "weft", .ops = sample->backend}};
     const struct bench_rail_names rails = {0};
+    const struct bench_plan plan = {.node_count = 2, .endpoints = 4, .processes = 1};
     struct bench_sample heard;
     struct wf_status status;
     json_t *json = bench_sample_to_json(sample, "mesh", &rails), *path = json_object_get(json, "path");
@@ -46,7 +48,7 @@ static struct bench_sample sent(const struct bench_sample *sample, const char **
     assert_non_null(path);
     *known = json_is_object(path);
     *send = bench_path_name(bench_path_named(json_string_value(json_object_get(path, "send"))));
-    assert_int_equal(bench_sample_from_json(json, backends, 2, &heard, &status), 0);
+    assert_int_equal(bench_sample_from_json(json, backends, &plan, &heard, &status), 0);
     json_decref(json);
     return heard;
 }
@@ -74,12 +76,41 @@ static void a_sample_carries_both(void **state)
     assert_int_equal(heard.path_receive, BENCH_PATH_UNKNOWN);
 }
 
+/* Results are kept by node and endpoint. */
+static void of_endpoints_that_are_planned(void **state)
+{
+    static const struct bench_backend_ops weft = {.name = "weft", .moves_data = true};
+    static const struct {
+        uint16_t node;
+        uint32_t endpoint;
+        int result;
+    } rows[] = {{1, 3, 0}, {1, 4, -EPROTO}, {2, 3, -EPROTO}, {1, UINT32_MAX, -EPROTO}};
+    const struct bench_backend_choice backends[2] = {{.name = "weft", .ops = &weft}};
+    const struct bench_rail_names rails = {0};
+    const struct bench_plan plan = {.node_count = 4, .endpoints = 2, .processes = 2}; /* 2 nodes, 4 endpoints each */
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (int end = 0; end < 2; end++) {
+            struct bench_sample sample = {.backend = &weft, .iters = 1}, heard;
+            struct wf_status status = {0};
+            if (end == 0)
+                sample.pair.src_node = rows[i].node, sample.pair.src = rows[i].endpoint;
+            else
+                sample.pair.dst_node = rows[i].node, sample.pair.dst = rows[i].endpoint;
+            json_t *json = bench_sample_to_json(&sample, "mesh", &rails);
+            assert_int_equal(bench_sample_from_json(json, backends, &plan, &heard, &status), rows[i].result);
+            json_decref(json);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_decide),
         cmocka_unit_test(every_path_has_its_name),
         cmocka_unit_test(a_sample_carries_both),
+        cmocka_unit_test(of_endpoints_that_are_planned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
