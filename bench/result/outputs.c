@@ -133,6 +133,15 @@ static int check_file(struct probes *probes, const char *path, uint64_t bytes, c
     return stays ? 0 : probe(probes, folder, bytes, option, said, status);
 }
 
+int bench_output_check(const char *option, const char *path, struct wf_status *status)
+{
+    struct probes probes = {.count = 0};
+    int result = check_file(&probes, path, LOG_BYTES, option, path, status);
+
+    probes_end(&probes);
+    return result;
+}
+
 /* DIR/mesh.json and DIR/mesh.csv. */
 static int check_out(struct probes *probes, const struct bench_options *options, const struct bench_plan *plan,
                      struct wf_status *status)

@@ -14,4 +14,7 @@
  * something else stands at a path; -ENOSPC, -EDQUOT, -EFBIG: no room; -EACCES, -EROFS and the like. */
 int bench_outputs_check(const struct bench_options *options, const struct bench_plan *plan, struct wf_status *status);
 
+/* The same of one small file at `path`, which the user gave with --OPTION. */
+int bench_output_check(const char *option, const char *path, struct wf_status *status);
+
 #endif

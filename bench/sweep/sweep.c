@@ -1,7 +1,6 @@
 #include "sweep.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -12,6 +11,7 @@
 #include "base/limits.h"
 #include "bench/plan/idle.h"
 #include "bench/result/files.h"
+#include "bench/result/outputs.h"
 #include "bench/words/columns.h"
 #include "bench/words/heard.h"
 #include "bench/words/interrupt.h"
@@ -263,14 +263,7 @@ static int check_save(const struct bench_options *options, struct wf_status *sta
         if (strcmp(save, wf_config_text(options->config, files[i])) == 0)
             return wf_fail(status, -EINVAL, "--save and --%s are both %.150s: give one of them another file",
                            wf_setting(files[i])->name, save);
-    bool there = access(save, F_OK) == 0;
-    int fd = open(save, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return bench_cannot_write(save, -errno, status);
-    close(fd);
-    if (!there)
-        unlink(save);
-    return 0;
+    return bench_output_check("save", save, status);
 }
 
 /* node0 runs what it is told. */
