@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/config.h"
 
 #define KIND_MS 500 /* from the request to end to the end by force */
 #define LOOK_MS 10  /* between two looks for children that were adopted meanwhile */
@@ -39,7 +40,7 @@ static char **environment_of(const struct peer_command *command)
     size_t kept = 0;
 
     for (size_t i = 0; environ[i] && kept < ENVIRONMENT_MAX - PEER_WORDS_MAX; i++) {
-        bool replaced = strncmp(environ[i], "WEFT_", 5) == 0;
+        bool replaced = wf_environment_is_setting(environ[i]);
         for (int s = 0; command->settings[s] && !replaced; s++) {
             const char *equals = strchr(command->settings[s], '=');
             replaced =

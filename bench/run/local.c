@@ -87,14 +87,13 @@ static void build_arguments(struct arguments *arguments, const struct bench_opti
     }
 }
 
-/* Settings travel as arguments only, so that nothing counts twice and no warning comes twice. What the emulated driver
- * is told is no setting of ours. */
+/* Settings travel as arguments, so that nothing counts twice and no warning comes twice. */
 static void child_environment(char **environment)
 {
     size_t kept = 0;
 
     for (size_t i = 0; environ[i] && kept < ENVIRONMENT_MAX - 1; i++)
-        if (strncmp(environ[i], "WEFT_", 5) != 0 || strncmp(environ[i], "WEFT_EMULATED_", 14) == 0)
+        if (!wf_environment_is_setting(environ[i]))
             environment[kept++] = environ[i];
     environment[kept] = NULL;
 }

@@ -51,6 +51,12 @@ NCCL_SOCKET_IFNAME=eth99 weft mesh --local --size 64K
 told 2 "environment NCCL_SOCKET_IFNAME" "NCCL_SOCKET_IFNAME of an interface that is not here"
 NCCL_SOCKET_IFNAME=eth99,lo weft mesh --local --size 64K
 pass_if "NCCL's interfaces of a whole cluster: status $status: $(cat err)" [ "$status" -eq 0 ]
+# A variable of another program that a WEFT_ one beats is not even looked at, by node1 either.
+long=$(printf 'eth%d,' {1..999})
+NCCL_SOCKET_IFNAME=$long WEFT_RAILS=$rails weft mesh --local --size 64K -n 2
+pass_if "NCCL's interfaces, too many, and WEFT_RAILS: status $status: $(cat err)" [ "$status" -eq 0 ]
+UCCL_TCPX_NUM_CHANNELS=many WEFT_CHANNELS=2 weft mesh $base
+pass_if "another's channels, no number, and WEFT_CHANNELS: status $status: $(cat err)" [ "$status" -eq 0 ]
 NCCL_GPUDIRECTTCPX_TX_BINDINGS='eth98:0;eth99:0' weft mesh $base --json lenient.json
 pass_if "NCCL's bindings of a whole cluster: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "are noted" grep -q 'node0.*tx_bindings: eth98 is not among the rails' lenient.json

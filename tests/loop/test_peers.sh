@@ -93,6 +93,12 @@ narrow out
 weft peers $quick --tools weft --rails 127.0.1.1,127.0.2.1 --size 64K --channels 2 --json rails.json
 pass_if "two rails: $(cat err)" json rails.json '(.rails | length) == 2 and
     (.samples[0].client.command | test("--rails 127.0.1.1,127.0.2.1 .*--set=channels=2"))'
+# What a WEFT_ variable beats here is not even looked at by the programs that are started.
+long=$(printf 'eth%d,' {1..999})
+NCCL_SOCKET_IFNAME=$long WEFT_RAILS=127.0.0.1 UCCL_TCPX_NUM_CHANNELS=many WEFT_CHANNELS=2 \
+    weft peers $quick --tools weft --size 64K --json beaten.json
+pass_if "variables of other programs that WEFT_ ones beat: $(cat out err)" json beaten.json '.samples[0] | .measured and
+    .failures == 0'
 
 # ---- tools that are not here, or fail
 # Runs weft where no tools are found but those in bin/.

@@ -687,6 +687,37 @@ static void test_own_names_are_no_aliases(void **state)
     assert_null(wf_config_alias(&fixture->config, WF_SET_CHUNK));
 }
 
+static void test_what_a_child_is_not_given(void **state)
+{
+    static const struct {
+        const char *entry;
+        bool is_setting;
+    } cases[] = {
+        {"WEFT_CHUNK=64K", true},
+        {"WEFT_CHUNK=", true},
+        {"WEFT_CONFIG=weft.conf", true},
+        {"WEFT_NONSENSE=1", true},
+        {"UCCL_TCPX_NUM_CHANNELS=4", true},
+        {"GPU_LIST=0,1", true},
+        {"LOG_DIR=logs", true},
+        {"NCCL_SOCKET_IFNAME=eth0", false},
+        {"NCCL_GPUDIRECTTCPX_TX_BINDINGS=eth0:1", false},
+        {"NCCL_DEBUG=INFO", false},
+        {"WEFT_RAILS=eth0", false},
+        {"WEFT_FAMILY=ipv4", false},
+        {"WEFT_TX_BINDINGS=eth0:1", false},
+        {"WEFT_RAILS_MORE=1", true},
+        {"WEFT_EMULATED_GPUS=2", false},
+        {"LOG_DIRECTORY=logs", false},
+        {"MY_LOG_DIR=logs", false},
+        {"PATH=/bin", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++)
+        assert_int_equal(wf_environment_is_setting(cases[i].entry), cases[i].is_setting);
+}
+
 static void test_alias_list(void **state)
 {
     int count = 0;
@@ -829,6 +860,7 @@ int main(void)
         TEST(test_bad_environment),
         TEST(test_aliases),
         TEST(test_own_names_are_no_aliases),
+        TEST(test_what_a_child_is_not_given),
         TEST(test_alias_list),
         TEST(test_more_specific_alias_wins),
         TEST(test_long_alias),

@@ -252,6 +252,10 @@ typedef void wf_variable_seen(void *context, const char *name, const char *value
 int wf_environment_list(const char *prefix, wf_variable_seen *seen, void *context);
 /* The value of a variable; NULL: not set, or empty. */
 const char *wf_environment_value(const char *name);
+/* Whether `entry` of the environment ("NAME=VALUE") is but a setting, as a WEFT_ name or an alias: a child process gets
+ * its settings by its arguments and is not given this. Not so NCCL's variables, which NCCL reads in the child, too:
+ * they stay, and so do the WEFT_ names that beat them; nor what tests tell the emulated driver. */
+bool wf_environment_is_setting(const char *entry);
 /* Sets a variable that is not set ("" counts as set). 1: it has `value` now; 0: the user's value stays; -ENOMEM. */
 int wf_environment_offer(const char *name, const char *value);
 /* Sets a variable for a library that is loaded later, whatever the user has set. 0, or -ENOMEM. */

@@ -231,6 +231,25 @@ const char *wf_environment_value(const char *name)
     return look_up(environ, name);
 }
 
+static bool begins(const char *entry, const char *prefix)
+{
+    return strncmp(entry, prefix, strlen(prefix)) == 0;
+}
+
+bool wf_environment_is_setting(const char *entry)
+{
+    char variable[WF_NAME_ROOM + 8];
+
+    for (const struct wf_alias *alias = wf_config_aliases(); alias->variable; alias++) {
+        bool of_nccl = begins(alias->variable, "NCCL_");
+        const char *name =
+            of_nccl ? variable_name(wf_setting(alias->id)->name, variable, sizeof(variable)) : alias->variable;
+        if (begins(entry, name) && entry[strlen(name)] == '=')
+            return !of_nccl;
+    }
+    return begins(entry, "WEFT_") && !begins(entry, "WEFT_EMULATED_");
+}
+
 int wf_environment_offer(const char *name, const char *value)
 {
     /* Empty is a value to other programs. */
