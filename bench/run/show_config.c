@@ -278,9 +278,7 @@ static json_t *setting_to_json(const struct wf_setting *setting, json_t *entry)
 static int show_json(const struct wf_config *config, const struct chosen *chosen, const char *path)
 {
     json_t *root = json_object(), *all = bench_config_to_json(config), *shown = json_object();
-    FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
     struct wf_status status = {0};
-    int code = file ? 0 : -errno;
 
     for (int i = 0; i < chosen->count; i++) {
         const struct wf_setting *setting = wf_setting(chosen->ids[i]);
@@ -289,17 +287,11 @@ static int show_json(const struct wf_config *config, const struct chosen *chosen
     json_object_set_new(root, "schema", json_string("weft.config/1"));
     json_object_set_new(root, "version", json_string(weft_version()));
     json_object_set_new(root, "config", shown);
-    errno = 0;
-    bool lost = file && (json_dumpf(root, file, JSON_INDENT(1)) != 0 || fputc('\n', file) == EOF);
-    if (file && (fflush(file) != 0 || lost))
-        code = errno ? -errno : -EIO;
-    if (file && file != stdout && fclose(file) != 0 && code == 0)
-        code = errno ? -errno : -EIO;
+    int result = bench_write_json(root, path, &status);
     json_decref(root);
     json_decref(all);
-    if (code == 0)
+    if (result == 0)
         return BENCH_PASSED;
-    bench_cannot_write(path, code, &status);
     fprintf(stderr, "weft: %s\n", status.text);
     return BENCH_FAILED;
 }

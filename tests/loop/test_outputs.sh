@@ -69,6 +69,21 @@ refused --out results/1 --latest nowhere/latest
 pass_if "told: $(cat err)" grep -q -- "--latest nowhere/latest: cannot write there: No such file or directory" err
 pass_if "no folder stays: $(ls results)" [ -z "$(ls results)" ]
 
+# ---- a file that cannot be written whole: the one before stays, and nothing else does
+# not_replaced FILE ARGUMENTS...: weft writes to FILE on the full file system, and cannot.
+not_replaced() {
+    rm -f full/* && echo before >"$1"
+    head -c 1M /dev/zero >full/filler 2>/dev/null
+    weft "${@:2}"
+    pass_if "weft ${*:2}: status $status" [ "$status" -eq 1 ]
+    pass_if "weft ${*:2}: told: $(cat err)" grep -q "^weft: cannot write $1: No space left on device" err
+    pass_if "weft ${*:2}: the file before stays: $(head -c 99 "$1")" [ "$(cat "$1")" = before ]
+    pass_if "weft ${*:2}: nothing else is left: $(ls -A full)" [ "$(ls -A full | wc -l)" -eq 2 ]
+}
+not_replaced full/config.json config --json full/config.json
+timeout 60 "$WEFT" config --json - >/dev/full 2>err </dev/null
+pass_if "weft config --json - where there is no room: $(cat err)" grep -q "^weft: cannot write standard output: No space" err
+
 # ---- what a link leads to is written, and the link stays
 ln -s target.json link.json && ln -s target.csv link.csv
 # shellcheck disable=SC2086
