@@ -7,7 +7,7 @@
 
 #include "affinity/discover.h"
 #include "affinity/show/show.h"
-#include "bench/words/words.h"
+#include "bench/words/whole.h"
 
 #define HOST_ENDPOINTS 8 /* as 'weft mesh' takes where there is no GPU */
 
@@ -101,20 +101,15 @@ static int make(const struct bench_options *options, struct topo *topo, struct w
 
 /* --- what is shown --- */
 
+static int put_svg(const void *show, FILE *out)
+{
+    wf_show_svg(out, show);
+    return 0;
+}
+
 static int write_svg(const char *path, const struct wf_show *show, struct wf_status *status)
 {
-    bool standard = strcmp(path, "-") == 0;
-    FILE *out = standard ? stdout : fopen(path, "we");
-    if (!out)
-        return bench_cannot_write(path, -errno, status);
-    errno = 0;
-    wf_show_svg(out, show);
-    bool failed = ferror(out);
-    if (!standard)
-        failed |= fclose(out) != 0;
-    if (failed && !standard)
-        return bench_cannot_write(path, -errno, status);
-    return 0; /* main() looks at what became of standard output */
+    return bench_write_whole(path, put_svg, show, status);
 }
 
 static bool takes_output(const char *path)

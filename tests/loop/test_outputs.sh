@@ -12,6 +12,7 @@ if [ "${1:-}" != inside ]; then
     exit 77
 fi
 . "$(dirname "$0")/nodes_lib.sh"
+machines=$(readlink -f "$(dirname "$0")/../../configs/topologies")
 quick="--endpoints 2 --size 1K,4K -n 3 -w 0"
 
 # file_system FOLDER OPTIONS: a small one.
@@ -81,6 +82,7 @@ not_replaced() {
     pass_if "weft ${*:2}: nothing else is left: $(ls -A full)" [ "$(ls -A full | wc -l)" -eq 2 ]
 }
 not_replaced full/config.json config --json full/config.json
+not_replaced full/topo.svg topo --xml "$machines/dgx-8nic.xml" --svg full/topo.svg
 timeout 60 "$WEFT" config --json - >/dev/full 2>err </dev/null
 pass_if "weft config --json - where there is no room: $(cat err)" grep -q "^weft: cannot write standard output: No space" err
 
