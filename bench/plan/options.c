@@ -356,49 +356,23 @@ static void find_files(struct bench_options *options, int argc, char **argv)
         set_setting(options, WF_SET_CSV, "", &ignored);
 }
 
-/* The environment without the names that `skip` picks. The caller frees the array. */
-static char **filtered_environment(bool (*skip)(const char *entry))
-{
-    size_t count = 0, kept = 0;
-    char **copy;
-
-    while (environ[count])
-        count++;
-    copy = calloc(count + 1, sizeof *copy);
-    for (size_t i = 0; copy && i < count; i++)
-        if (!skip(environ[i]))
-            copy[kept++] = environ[i];
-    return copy;
-}
-
-static bool names_config_file(const char *entry)
-{
-    return strncmp(entry, "WEFT_CONFIG=", 12) == 0;
-}
-
 static bool needs_other_node(enum bench_command command)
 {
     return command & (BENCH_MESH | BENCH_PAIR | BENCH_PEERS | BENCH_SWEEP | BENCH_PROFILE);
 }
 
-/* --config takes the place of WEFT_CONFIG. */
+/* --config takes the place of WEFT_CONFIG, also for the library, which reads the environment by itself. */
 static int load_lower_layers(struct bench_options *options, const char *file, struct wf_status *status)
 {
     struct wf_log log;
-    char **environment = NULL;
-    int result = 0;
 
+    if (file && !file[0])
+        return wf_fail(status, -EINVAL, "--config is empty: name a file of NAME = VALUE lines");
+    if (file && wf_environment_set("WEFT_CONFIG", file) != 0)
+        return wf_fail(status, -ENOMEM, "no memory for the name of the settings file");
     /* Unknown names are warned of once: by the context's own settings where there will be a context. */
     wf_log_init(&log, needs_other_node(options->command) ? WF_LOG_ERROR : WF_LOG_WARN);
-    if (file) {
-        environment = filtered_environment(names_config_file);
-        if (!environment)
-            return wf_fail(status, -ENOMEM, "no memory for the environment");
-        result = wf_config_load_file(options->config, file, status);
-    }
-    if (result == 0)
-        result = wf_config_load_environment(options->config, environment, &log, status);
-    free(environment);
+    int result = wf_config_load_environment(options->config, NULL, &log, status);
     /* Whatever is wrong with a setting is wrong usage. */
     return result ? wf_fail(status, -EINVAL, "%s", status->text) : 0;
 }
@@ -447,7 +421,6 @@ int bench_options_init(struct bench_options *options, enum bench_command command
     }
     wf_config_init(options->config);
     if (!wants_defaults_only(command, argc, argv))
-        /* The file of --config ranks below the environment, and is therefore read first. */
         result = load_lower_layers(options, last_value(argc, argv, "--config"), status);
     if (result == 0)
         result = read_command_line(options, argc, argv, status);

@@ -88,6 +88,13 @@ mkfifo pipe.conf
 expect 2 "'pipe.conf' is no regular file" mesh $base --config pipe.conf
 WEFT_CONFIG=pipe.conf weft mesh $base
 told 2 "'pipe.conf' is no regular file" "WEFT_CONFIG of a pipe"
+printf 'window = 32\n' >good.conf
+WEFT_CONFIG=pipe.conf weft mesh $base --config good.conf --json replaced.json
+pass_if "--config takes the place of WEFT_CONFIG, for the library, too: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "its values count: $(grep -A2 '"window": {' replaced.json)" \
+    grep -q '"origin": "file good.conf:1"' <(grep -A2 '"window": {' replaced.json)
+WEFT_CONFIG=good.conf weft mesh $base --config=
+told 2 "--config is empty: name a file" "an empty --config, which no variable replaces"
 expect 2 "Is a directory" mesh $base --config .
 expect 2 "is no regular file" mesh $base --config /dev/zero
 
