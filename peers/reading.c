@@ -162,24 +162,8 @@ int peer_processors(void)
     return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
 }
 
-/* How many bytes a letter has that begins so. */
-static size_t letter_length(unsigned char first)
-{
-    return first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-}
-
 char *peer_make_utf8(char *text)
 {
-    size_t left = strlen(text), length;
-
-    for (char *at = text; left > 0; at += length, left -= length) {
-        length = letter_length((unsigned char)*at);
-        json_t *letter = length <= left ? json_stringn(at, length) : NULL;
-        if (!letter) {
-            *at = '?';
-            length = 1;
-        }
-        json_decref(letter);
-    }
+    wf_text_utf8(text);
     return text;
 }

@@ -8,6 +8,7 @@
 #include "bench/backends/nccl/variables.h"
 #include "bench/machine/mps.h"
 #include "bench/nodes/link.h"
+#include "bench/words/heard.h"
 #include "gpu.h"
 
 /* Of this process, which is one rank and then ends. */
@@ -74,7 +75,7 @@ static char *variables_in_words(void)
 
 static void nccl_facts(FILE *out)
 {
-    json_t *path = json_string(nccl_communicator_path(own.communicator));
+    json_t *path = bench_heard_string(nccl_communicator_path(own.communicator));
     char *variables = variables_in_words(), *file = json_dumps(path, JSON_ENCODE_ANY), folder[256];
 
     fprintf(out, "\"library\": \"NCCL %s\", \"file\": %s, \"shared_gpus\": \"%s\", \"mps\": \"%s\", \"variables\": %s",

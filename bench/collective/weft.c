@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/nodes/link.h"
+#include "bench/words/heard.h"
 #include "gpu.h"
 #include "member.h"
 #include "multiply.h"
@@ -153,11 +154,12 @@ static const struct rank_step *weft_steps(void)
     return own.steps;
 }
 
-/* What is quoted in JSON without escapes. */
-static void put_plain(FILE *out, const char *text)
+static void put_text(FILE *out, const char *text)
 {
-    for (; *text; text++)
-        fputc(*text == '"' || *text == '\\' || (unsigned char)*text < ' ' ? ' ' : *text, out);
+    json_t *string = bench_heard_string(text);
+
+    json_dumpf(string, out, JSON_ENCODE_ANY);
+    json_decref(string);
 }
 
 static void weft_facts(FILE *out)
@@ -165,15 +167,14 @@ static void weft_facts(FILE *out)
     char table[2048] = "";
 
     weft_group_algorithms(table, sizeof table);
-    fprintf(out, "\"library\": \"Weft %s\", \"ranks_by\": \"", weft_version());
-    put_plain(out, weft_group_source(own.member.group));
-    fprintf(out, "\", \"rails\": \"");
-    put_plain(out, weft_config_get(own.member.settings, "rails"));
-    fprintf(out, "\", \"algorithms\": \"");
+    fprintf(out, "\"library\": \"Weft %s\", \"ranks_by\": ", weft_version());
+    put_text(out, weft_group_source(own.member.group));
+    fprintf(out, ", \"rails\": ");
+    put_text(out, weft_config_get(own.member.settings, "rails"));
+    fprintf(out, ", \"algorithms\": ");
     for (char *at = table; *at; at++)
         *at = *at == '\n' ? ';' : *at;
-    put_plain(out, table);
-    fprintf(out, "\"");
+    put_text(out, table);
     if (own.line > 0)
         fprintf(out, ", \"line_gb_per_s\": %.6f", own.line);
 }

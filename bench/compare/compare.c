@@ -59,6 +59,14 @@ static json_t *host(const struct comparison *comparison)
     return host;
 }
 
+static json_t *fallback(const struct comparison *comparison, const char *line)
+{
+    char text[sizeof comparison->texts.fallbacks + 16];
+
+    snprintf(text, sizeof text, "%s: %s", node(comparison), line);
+    return bench_heard_string(text);
+}
+
 static json_t *fallbacks(const struct comparison *comparison)
 {
     char lines[sizeof comparison->texts.fallbacks], *rest = lines, *line;
@@ -67,7 +75,7 @@ static json_t *fallbacks(const struct comparison *comparison)
     bench_copy_text(lines, sizeof lines, comparison->texts.fallbacks);
     while ((line = bench_next_word(&rest, '\n')) != NULL)
         if (line[0])
-            json_array_append_new(array, json_sprintf("%s: %s", node(comparison), line));
+            json_array_append_new(array, fallback(comparison, line));
     return array;
 }
 
@@ -77,8 +85,9 @@ static json_t *rails(const struct peer_place *place)
     json_t *array = json_array();
 
     for (int i = 0; i < place->rail_count; i++)
-        json_array_append_new(array, json_pack("{s:s, s:s, s:s}", "node", "node0", "name", place->rails[i],
-                                               "client_interface", place->devices[i]));
+        json_array_append_new(array,
+                              json_pack("{s:s, s:o, s:o}", "node", "node0", "name", bench_heard_string(place->rails[i]),
+                                        "client_interface", bench_heard_string(place->devices[i])));
     return array;
 }
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "bench/nodes/answering.h"
 #include "bench/nodes/hello.h"
+#include "bench/words/heard.h"
 #include "bench/words/interrupt.h"
 #include "far.h"
 #include "peers/question.h"
@@ -49,7 +50,7 @@ static json_t *list(const char *const *words)
     json_t *array = json_array();
 
     for (int i = 0; words[i]; i++)
-        json_array_append_new(array, json_string(words[i]));
+        json_array_append_new(array, bench_heard_string(words[i]));
     return array;
 }
 
@@ -110,7 +111,7 @@ static json_t *answer_hello(struct serving *serving, const json_t *question)
     if (theirs > 0 && theirs < serving->rails)
         serving->rails = (int)theirs;
     for (int i = 0; i < serving->rails; i++)
-        json_array_append_new(rails, json_string(serving->plan->place.rails[i]));
+        json_array_append_new(rails, bench_heard_string(serving->plan->place.rails[i]));
     return json_pack("{s:s, s:o}", "hello", BENCH_HELLO_PEERS, "rails", rails);
 }
 

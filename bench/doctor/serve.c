@@ -61,7 +61,8 @@ static json_t *answer_probe(struct serving *serving, const json_t *json)
         if (strcmp(doctor->interfaces[i].address, way.from) == 0)
             bench_copy_text(way.interface, sizeof way.interface, doctor->interfaces[i].interface);
     doctor_probe(&way, &probe);
-    return json_pack("{s:o, s:s}", "probed", doctor_probe_to_json(&probe), "interface", way.interface);
+    return json_pack("{s:o, s:o}", "probed", doctor_probe_to_json(&probe), "interface",
+                     bench_heard_string(way.interface));
 }
 
 /* What node1 has found counts here, too: both end with the same status. */

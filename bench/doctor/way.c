@@ -2,13 +2,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bench/words/heard.h"
 #include "bench/words/words.h"
 #include "parts.h"
 
 json_t *doctor_way_to_json(const struct doctor_way *way)
 {
-    return json_pack("{s:s, s:s, s:s, s:i, s:b}", "from", way->from, "interface", way->interface, "to", way->to, "port",
-                     way->port, "direct", (int)way->direct);
+    return json_pack("{s:s, s:o, s:s, s:i, s:b}", "from", way->from, "interface", bench_heard_string(way->interface),
+                     "to", way->to, "port", way->port, "direct", (int)way->direct);
 }
 
 int doctor_way_from_json(const json_t *json, struct doctor_way *way)
@@ -27,8 +28,8 @@ int doctor_way_from_json(const json_t *json, struct doctor_way *way)
 
 json_t *doctor_probe_to_json(const struct doctor_probe *probe)
 {
-    return json_pack("{s:i, s:s, s:i, s:i, s:i}", "route", probe->route, "leaves", probe->leaves, "connected",
-                     probe->connected, "packet", probe->packet, "passed", probe->passed);
+    return json_pack("{s:i, s:o, s:i, s:i, s:i}", "route", probe->route, "leaves", bench_heard_string(probe->leaves),
+                     "connected", probe->connected, "packet", probe->packet, "passed", probe->passed);
 }
 
 void doctor_probe_from_json(const json_t *json, struct doctor_probe *probe)

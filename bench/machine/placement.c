@@ -8,6 +8,7 @@
 #include "affinity/machine.h"
 #include "affinity/pin.h"
 #include "base/status.h"
+#include "bench/words/heard.h"
 
 #define PAGE 4096
 #define THREADS_MAX 64
@@ -127,8 +128,8 @@ static json_t *rails_to_json(const struct weft_context *context)
     json_t *all = json_array();
 
     for (int i = 0; i < count && i < RAILS_MAX; i++)
-        json_array_append_new(
-            all, json_pack("{s:s, s:o}", "rail", rails[i].name, "numa_node", node_or_null(rails[i].numa_node)));
+        json_array_append_new(all, json_pack("{s:o, s:o}", "rail", bench_heard_string(rails[i].name), "numa_node",
+                                             node_or_null(rails[i].numa_node)));
     return all;
 }
 

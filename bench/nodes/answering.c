@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include "bench/words/heard.h"
 
 #include "hello.h"
 #include "key_check.h"
@@ -62,5 +63,6 @@ int bench_asking_serve(struct bench_asking *asking, const char *command, bench_a
 
 json_t *bench_asking_refuse(const struct wf_status *status)
 {
-    return json_pack("{s:s, s:b}", "error", status->text, "port_taken", status->code == -EADDRINUSE);
+    return json_pack("{s:o, s:b}", "error", bench_heard_string(status->text), "port_taken",
+                     status->code == -EADDRINUSE);
 }

@@ -147,10 +147,7 @@ int bench_result_add_set(struct bench_result *result, const struct bench_set *se
 static void keep_error(struct bench_result *result, const char *reason)
 {
     snprintf(result->error, sizeof result->error, "%s", reason);
-    json_t *text = json_string(result->error);
-    if (!text)
-        bench_heard_plain(result->error);
-    json_decref(text);
+    wf_text_utf8(result->error);
 }
 
 void bench_result_cut(struct bench_result *result, const struct bench_cut *cut, const char *reason)

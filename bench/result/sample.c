@@ -54,7 +54,8 @@ static json_t *rails_to_json(const struct bench_sample *sample, const struct ben
     json_t *array = json_array();
 
     for (int i = 0; i < sample->rail_count; i++)
-        json_array_append_new(array, json_pack("{s:s, s:I}", "name", i < rails->count ? rails->names[i] : "?", "bytes",
+        json_array_append_new(array, json_pack("{s:o, s:I}", "name",
+                                               bench_heard_string(i < rails->count ? rails->names[i] : "?"), "bytes",
                                                (json_int_t)sample->rail_bytes[i]));
     return array;
 }

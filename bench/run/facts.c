@@ -7,6 +7,7 @@
 
 #include "bench/machine/gpus.h"
 #include "bench/plan/names.h"
+#include "bench/words/heard.h"
 #include "bench/words/words.h"
 
 json_t *bench_host_facts(const struct bench_link *link, uint32_t endpoints)
@@ -17,9 +18,9 @@ json_t *bench_host_facts(const struct bench_link *link, uint32_t endpoints)
 
     uname(&system);
     snprintf(name, sizeof name, "node%d", bench_link_number(link));
-    json_t *facts = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:s}", "node", name, "name",
-                              system.nodename, "kernel", system.release, "machine", system.machine, "cpus",
-                              (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
+    json_t *facts = json_pack("{s:s, s:o, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:s}", "node", name, "name",
+                              bench_heard_string(system.nodename), "kernel", system.release, "machine", system.machine,
+                              "cpus", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
                               (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "engine",
                               weft_context_engine(link->context), "weft", weft_version(), "memory",
                               bench_memory_name(link->gpus.memory), "gpus", bench_gpus_to_json(&link->gpus, endpoints),
@@ -29,6 +30,14 @@ json_t *bench_host_facts(const struct bench_link *link, uint32_t endpoints)
     return facts;
 }
 
+static void add_line(json_t *lines, int node, const char *line)
+{
+    char text[1024];
+
+    snprintf(text, sizeof text, "node%d: %s", node, line);
+    json_array_append_new(lines, bench_heard_string(text));
+}
+
 static void add_lines(json_t *lines, int node, const char *text)
 {
     char *copy = strdup(text);
@@ -36,7 +45,7 @@ static void add_lines(json_t *lines, int node, const char *text)
 
     while (copy && (line = bench_next_word(&rest, '\n')) != NULL)
         if (line[0])
-            json_array_append_new(lines, json_sprintf("node%d: %s", node, line));
+            add_line(lines, node, line);
     free(copy);
 }
 
@@ -47,7 +56,7 @@ json_t *bench_fallback_facts(const struct bench_link *link)
     add_lines(lines, bench_link_number(link), link->context ? weft_context_fallbacks(link->context) : "");
     add_lines(lines, bench_link_number(link), link->gave_way ? link->gave_way : "");
     if (link->gpus.fallback[0])
-        json_array_append_new(lines, json_sprintf("node%d: %s", bench_link_number(link), link->gpus.fallback));
+        add_line(lines, bench_link_number(link), link->gpus.fallback);
     return lines;
 }
 
@@ -73,15 +82,15 @@ static json_t *rail_to_json(const struct bench_link *link, const struct weft_rai
 {
     struct weft_rail_info about = about_rail(link, rail->name);
 
-    return json_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:i, s:i}",
-                     "node", json_sprintf("node%d", bench_link_number(link)), "name", rail->name, "local", rail->local,
-                     "remote", rail->remote, "speed_mbit", known(about.speed_mbit), "mtu", known(about.mtu),
-                     "device_bound", rail->device_bound, "bytes", (json_int_t)(rail->sent_bytes + rail->received_bytes),
-                     "sent_bytes", (json_int_t)rail->sent_bytes, "received_bytes", (json_int_t)rail->received_bytes,
-                     "stalls", (json_int_t)rail->stalls, "failures", (json_int_t)rail->failures, "resent_bytes",
-                     (json_int_t)rail->resent_bytes, "retransmits", (json_int_t)rail->retransmits, "damaged",
-                     (json_int_t)rail->damaged, "retired", rail->retired, "channels", rail->channels, "channels_up",
-                     rail->channels_up);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:i, s:i}",
+                     "node", json_sprintf("node%d", bench_link_number(link)), "name", bench_heard_string(rail->name),
+                     "local", bench_heard_string(rail->local), "remote", bench_heard_string(rail->remote), "speed_mbit",
+                     known(about.speed_mbit), "mtu", known(about.mtu), "device_bound", rail->device_bound, "bytes",
+                     (json_int_t)(rail->sent_bytes + rail->received_bytes), "sent_bytes", (json_int_t)rail->sent_bytes,
+                     "received_bytes", (json_int_t)rail->received_bytes, "stalls", (json_int_t)rail->stalls, "failures",
+                     (json_int_t)rail->failures, "resent_bytes", (json_int_t)rail->resent_bytes, "retransmits",
+                     (json_int_t)rail->retransmits, "damaged", (json_int_t)rail->damaged, "retired", rail->retired,
+                     "channels", rail->channels, "channels_up", rail->channels_up);
 }
 
 json_t *bench_rail_facts(const struct bench_link *link)

@@ -101,6 +101,7 @@ static void fill_interface(const struct bench_sense *sense, const struct bench_s
                            struct row *row)
 {
     snprintf(row->device, sizeof row->device, "nic:%s", sense->net.interfaces[index].name);
+    wf_text_utf8(row->device);
     for (int i = 0; i < BENCH_SENSE_NIC_COUNTS; i++)
         put_count(row->counts[i], at->nics[index].counts[i]);
 }

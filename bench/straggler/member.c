@@ -187,8 +187,9 @@ static void say_ranks(const struct member *member)
 
     for (uint32_t i = 0; i < member->ranks; i++)
         json_array_append_new(names, bench_heard_string(weft_group_member_name(member->own.group, i)));
-    say(json_pack("{s:o, s:s, s:s, s:s}", "names", names, "ranks_by", weft_group_source(member->own.group), "rails",
-                  weft_config_get(member->own.settings, "rails"), "processor_time",
+    say(json_pack("{s:o, s:o, s:o, s:s}", "names", names, "ranks_by",
+                  bench_heard_string(weft_group_source(member->own.group)), "rails",
+                  bench_heard_string(weft_config_get(member->own.settings, "rails")), "processor_time",
                   member->schedstat < 0 ? "not known" : "/proc/thread-self/schedstat"));
 }
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "bench/words/heard.h"
 #include "rule.h"
 
 #define ROWS_MOST 40 /* of the table; the JSON has all */
@@ -144,7 +145,7 @@ static json_t *ranks_to_json(const struct straggler_run *run)
         straggler_sum(run->found, (int)rank, &sums);
         json_t *one = sums_to_json(&sums);
         json_object_set_new(one, "rank", json_integer((json_int_t)rank));
-        json_object_set_new(one, "name", json_string(straggler_name(run->found, (int)rank)));
+        json_object_set_new(one, "name", bench_heard_string(straggler_name(run->found, (int)rank)));
         json_array_append_new(all, one);
     }
     return all;
@@ -171,7 +172,7 @@ static json_t *everything(const struct straggler_run *run)
     json_t *root = coll_head_to_json("weft.straggler/1", run->options, &run->end);
 
     json_object_set_new(root, "asked", asked_to_json(run->asked));
-    json_object_set_new(root, "run_command", json_string(run->command));
+    json_object_set_new(root, "run_command", bench_heard_string(run->command));
     json_object_set_new(root, "facts", or_null(found->facts));
     json_object_set_new(root, "ranks", ranks_to_json(run));
     json_object_set_new(root, "events", or_null(found->events));

@@ -1,7 +1,9 @@
 #include "heard.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/status.h"
 
 /* C0 and DEL are one byte of UTF-8, C1 is two. */
 static bool is_control(const unsigned char *at)
@@ -78,13 +80,14 @@ void bench_heard_plain(char *text)
 json_t *bench_heard_string(const char *text)
 {
     json_t *json = json_string(text);
-    char plain[512];
+    char *plain = json ? NULL : strdup(text);
 
-    if (json)
-        return json;
-    snprintf(plain, sizeof plain, "%s", text);
-    bench_heard_plain(plain);
-    return json_string(plain);
+    if (plain) {
+        wf_text_utf8(plain);
+        json = json_string(plain);
+    }
+    free(plain);
+    return json;
 }
 
 const char *bench_heard_text(const json_t *object, const char *name)

@@ -21,7 +21,8 @@ json_t *bench_heard(const char *bytes, size_t length);
 /* The same of a text that is none of JSON's: what is no printable ASCII is '?'. */
 void bench_heard_plain(char *text);
 
-/* A text that need not be UTF-8, as JSON has to be: one that is not becomes plain. A new reference. */
+/* A text that need not be UTF-8, as JSON has to be: what is not becomes '?'. Whatever somebody else has named
+ * goes this way, a host, an interface, a file; json_string() and json_pack() have nothing for them. A new reference. */
 json_t *bench_heard_string(const char *text);
 
 /* A text of `object`; "?" where there is none. For what is only shown. */

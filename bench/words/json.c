@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "heard.h"
 #include "whole.h"
 
 static json_t *value_to_json(const struct wf_setting *setting, const struct wf_value *value)
@@ -12,7 +13,7 @@ static json_t *value_to_json(const struct wf_setting *setting, const struct wf_v
         return json_integer(value->number);
     if (setting->type == WF_TYPE_FLAG)
         return json_boolean(value->number != 0);
-    return json_string(value->text);
+    return bench_heard_string(value->text);
 }
 
 json_t *bench_config_to_json(const struct wf_config *config)
@@ -21,9 +22,9 @@ json_t *bench_config_to_json(const struct wf_config *config)
 
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         const struct wf_value *value = &config->values[i];
-        json_object_set_new(
-            object, wf_setting(i)->name,
-            json_pack("{s:o, s:s}", "value", value_to_json(wf_setting(i), value), "origin", value->source));
+        json_object_set_new(object, wf_setting(i)->name,
+                            json_pack("{s:o, s:o}", "value", value_to_json(wf_setting(i), value), "origin",
+                                      bench_heard_string(value->source)));
     }
     return object;
 }

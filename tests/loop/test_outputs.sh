@@ -4,14 +4,15 @@
 if [ "${1:-}" != inside ]; then
     for user in "" -r; do
         # shellcheck disable=SC2086
-        if unshare $user -m -n sh -c 'mount -t tmpfs none /mnt' 2>/dev/null; then
-            exec unshare $user -m -n "$(readlink -f "$0")" inside
+        if unshare $user -m -n -u sh -c 'mount -t tmpfs none /mnt' 2>/dev/null; then
+            exec unshare $user -m -n -u "$(readlink -f "$0")" inside
         fi
     done
     echo "skipped: no file systems of its own here"
     exit 77
 fi
 . "$(dirname "$0")/nodes_lib.sh"
+command -v ip >/dev/null || skip "needs the program ip"
 machines=$(readlink -f "$(dirname "$0")/../../configs/topologies")
 quick="--endpoints 2 --size 1K,4K -n 3 -w 0"
 
@@ -130,5 +131,33 @@ for node in s c; do
     pass_if "$node: the JSON says it" grep -q '"passed": false' $node/mesh.json
     pass_if "$node: and the status" grep -q '"exit_status": 1' $node/mesh.json
 done
+# ---- names that are no UTF-8, as JSON has to be: of this host, of an interface, of a file
+printf 'w\344g' >/proc/sys/kernel/hostname
+rail=$'r\344il'
+ip link set lo up
+ip link add "$rail" type veth peer name far && ip addr add 10.9.9.1/24 dev "$rail" || skip "no veth interfaces here"
+ip link set "$rail" up && ip link set far up
+printf 'rails = %s # f\374r alle\n' "$rail" >$'r\344il.conf'
+# named ARGUMENTS...: weft runs well, and its JSON names the host and the interface as well as it can.
+named() {
+    rm -f named.json
+    weft "$@" --json named.json
+    pass_if "weft $*: status $status: $(cat err)" [ "$status" -eq 0 ]
+    pass_if "weft $*: the host's name: $(grep '"name": "w' named.json)" grep -q '"name": "w?g"' named.json
+    pass_if "weft $*: the rail's name: $(grep '"r.*il' named.json)" grep -q '"r?il"' named.json
+}
+tiny="--size 64K -n 2 -w 0"
+for command in mesh pair "pair --lat" "pair --backend plugin"; do
+    # shellcheck disable=SC2086
+    named $command --local $tiny --config $'r\344il.conf'
+done
+pass_if "where a setting comes from: $(grep '"origin": "file' named.json)" grep -q '"origin": "file r?il.conf:1"' named.json
+# shellcheck disable=SC2086
+named mesh --local $tiny --nodes 3 --rails "$rail"
+named profile --local --endpoints 1 --size 64K -n 2 --drift-s 0 --traces traces --rails "$rail"
+named peers --tools weft --size 64K --rounds 1 --seconds 0.02 --rails "$rail"
+named collective -b 8 -e 8 -n 1 --duration 1 --rounds 1 --backend weft --rails "$rail"
+named straggler --barriers 20 --interval-ms 1 --rails "$rail"
+named setup-cost -n 1 --rails "$rail"
 umount full small fixed
 finish

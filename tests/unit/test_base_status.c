@@ -69,6 +69,36 @@ static void test_one_line(void **state)
     }
 }
 
+static void test_utf8(void **state)
+{
+    static const struct {
+        const char *given, *kept;
+    } cases[] = {
+        {"", ""},
+        {"w\xe4g", "w?g"},
+        {"w\xc3\xa4g\n", "w\xc3\xa4g\n"},
+        {"\xe4", "?"},
+        {"\xc3", "?"},
+        {"\xe2\x82", "??"},
+        {"\xe2\x82\xac\xe2", "\xe2\x82\xac?"},
+        {"\xf0\x9f\x98\x80\xf0\x9f\x98", "\xf0\x9f\x98\x80???"},
+        {"\x80x\xbf", "?x?"},
+        {"\xc0\xaf\xc1\xbf", "????"}, /* longer than they need to be */
+        {"\xe0\x9f\xbf\xf0\x8f\xbf\xbf", "???????"},
+        {"\xed\xa0\x80\xed\x9f\xbf", "???\xed\x9f\xbf"}, /* half of a pair */
+        {"\xf4\x8f\xbf\xbf\xf4\x90\x80\x80", "\xf4\x8f\xbf\xbf????"},
+        {"\xf8\x90\x80\x80\xff", "?????"},
+    };
+    char text[32];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        strcpy(text, cases[i].given);
+        wf_text_utf8(text);
+        assert_string_equal(text, cases[i].kept);
+    }
+}
+
 static void test_cut(void **state)
 {
     struct wf_status status;
@@ -112,6 +142,7 @@ int main(void)
         cmocka_unit_test(test_prefix),
         cmocka_unit_test(test_own_text_as_argument),
         cmocka_unit_test(test_one_line),
+        cmocka_unit_test(test_utf8),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_strerror),
     };

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,6 +41,32 @@ void wf_text_plain(char *text)
     while (*text) {
         size_t bytes = (size_t)wf_text_control(text);
         memset(text, '?', bytes);
+        text += bytes ? bytes : 1;
+    }
+}
+
+/* How many bytes the letter has that stands there; 0: it is none. */
+static size_t letter_bytes(const unsigned char *at)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t bytes = at[0] < 0x80 ? 1 : at[0] < 0xC0 ? 0 : at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : at[0] < 0xF8 ? 4 : 0;
+    uint32_t letter = bytes > 1 ? at[0] & (0x7Fu >> bytes) : at[0];
+
+    for (size_t i = 1; i < bytes; i++) {
+        if ((at[i] & 0xC0) != 0x80)
+            return 0;
+        letter = letter << 6 | (at[i] & 0x3Fu);
+    }
+    bool surrogate = letter >= 0xD800 && letter <= 0xDFFF;
+    return letter >= least[bytes] && letter <= 0x10FFFF && !surrogate ? bytes : 0;
+}
+
+void wf_text_utf8(char *text)
+{
+    while (*text) {
+        size_t bytes = letter_bytes((const unsigned char *)text);
+        if (bytes == 0)
+            *text = '?';
         text += bytes ? bytes : 1;
     }
 }

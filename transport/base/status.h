@@ -27,6 +27,9 @@ int wf_text_control(const char *text);
 /* Replaces each byte of a control character by '?': no line break and no terminal sequence is left. */
 void wf_text_plain(char *text);
 
+/* Replaces each byte that is no part of a UTF-8 letter by '?': JSON takes such text alone. */
+void wf_text_utf8(char *text);
+
 /* A short description of a negative (or positive) errno, thread-safe, never NULL. */
 const char *wf_strerror(int code);
 

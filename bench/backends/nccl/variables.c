@@ -5,6 +5,7 @@
 
 #include "base/config.h"
 #include "bench/nodes/link.h"
+#include "bench/words/heard.h"
 
 static int offer(struct nccl_variables *variables, const char *name, const char *value, struct wf_status *status)
 {
@@ -65,7 +66,8 @@ static void echo_variable(void *context, const char *name, const char *value)
 
     for (int i = 0; i < echo->variables->count; i++)
         ours |= strcmp(echo->variables->set_by_us[i], name) == 0;
-    json_object_set_new(echo->all, name, json_pack("{s:s, s:s}", "value", value, "set_by", ours ? "weft" : "user"));
+    json_object_set_new(echo->all, name,
+                        json_pack("{s:o, s:s}", "value", bench_heard_string(value), "set_by", ours ? "weft" : "user"));
 }
 
 json_t *nccl_variables_to_json(const struct nccl_variables *variables)

@@ -139,10 +139,10 @@ int nccl_world_join(struct nccl_world *world, const struct nccl_library *library
 
 json_t *nccl_world_to_json(const struct nccl_world *world, const struct nccl_library *library, int node)
 {
-    return json_pack("{s:s, s:s, s:s, s:b, s:o, s:s, s:s, s:b, s:i, s:b}", "backend",
+    return json_pack("{s:s, s:s, s:o, s:b, s:o, s:s, s:o, s:b, s:i, s:b}", "backend",
                      library->emulated ? "nccl (emulated)" : "nccl", "version", library->version, "library",
-                     library->path, "emulated", library->emulated, "variables",
+                     bench_heard_string(library->path), "emulated", library->emulated, "variables",
                      nccl_variables_to_json(&world->variables), "mps", bench_mps_name(world->mps[node]), "mps_folder",
-                     world->mps_folder, "one_machine", world->one_machine, "shared_gpus", (int)world->shared_gpus,
-                     "time_sliced", (int)nccl_world_time_sliced(world));
+                     bench_heard_string(world->mps_folder), "one_machine", world->one_machine, "shared_gpus",
+                     (int)world->shared_gpus, "time_sliced", (int)nccl_world_time_sliced(world));
 }

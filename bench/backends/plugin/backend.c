@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "bench/words/heard.h"
 #include "bench/words/words.h"
 #include "comms.h"
 
@@ -260,13 +261,14 @@ static json_t *plugin_facts(const struct bench_backend *backend)
     for (int i = 0; i < backend->device_count; i++) {
         struct nccl_net_properties_v11 properties = {0};
         if (net->properties(i, &properties) == NCCL_SUCCESS)
-            json_array_append_new(devices, json_pack("{s:s, s:i, s:i}", "name", properties.name, "speed_mbit",
-                                                     properties.speed, "ptr_support", properties.ptr_support));
+            json_array_append_new(devices,
+                                  json_pack("{s:o, s:i, s:i}", "name", bench_heard_string(properties.name),
+                                            "speed_mbit", properties.speed, "ptr_support", properties.ptr_support));
     }
     snprintf(version, sizeof version, "%.40s " NET_VERSION, net->name);
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "backend", "plugin", "version", version, "library",
-                     backend->library.path, "devices", devices, "said", net_log_lines(), "variables",
-                     net_settings_to_json(&backend->settings));
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "backend", "plugin", "version", version, "library",
+                     bench_heard_string(backend->library.path), "devices", devices, "said", net_log_lines(),
+                     "variables", net_settings_to_json(&backend->settings));
 }
 
 static int plugin_check(const struct bench_backend_ops **ops, const struct bench_plan *plan,

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/words/heard.h"
+
 static char *variable_of(const struct wf_setting *setting, char *name, size_t room)
 {
     snprintf(name, room, "WEFT_%s", setting->name);
@@ -49,9 +51,9 @@ json_t *net_settings_to_json(const struct net_settings *settings)
             continue;
         const char *value = wf_environment_value(variable_of(setting, name, sizeof name));
         if (value)
-            json_object_set_new(
-                all, name,
-                json_pack("{s:s, s:s}", "value", value, "set_by", settings->set_by_us[id] ? "weft" : "user"));
+            json_object_set_new(all, name,
+                                json_pack("{s:o, s:s}", "value", bench_heard_string(value), "set_by",
+                                          settings->set_by_us[id] ? "weft" : "user"));
     }
     return all;
 }
