@@ -9,6 +9,7 @@
 #include "core/calls/peer.h"
 #include "core/message/connection.h"
 #include "core/rail/address.h"
+#include "core/session/traffic.h"
 #include "stranger.h"
 
 #define CHANNELS 2 /* of the session: an express and a bulk one */
@@ -30,7 +31,10 @@ static void begin_with(struct called *called, const char *rails, int theirs, uin
     struct wf_setup setup;
     struct wf_status status;
     memset(called, 0, sizeof *called);
-    open_scene_with(scene, NULL, false, rails);
+    if (features & WF_FEATURE_DEVICE)
+        open_scene_with_cards(scene, 0);
+    else
+        open_scene_with(scene, NULL, false, rails);
     called->listener = listen_here(scene);
     assert_int_equal(wf_dial_init(&called->dial, &scene->host->world, STRANGER_ADDRESS, 5000, &status), 0);
     wf_door_dial(scene->host->door, &called->dial);
@@ -207,6 +211,42 @@ static void a_rail_retired_in_the_peers_name(void **state)
     end(&called);
 }
 
+/* A device channel that the peer never takes: with its last attempt the payload stream that was to be its is closed. */
+static void a_device_channel_given_up(void **state)
+{
+    (void)state;
+    enum { BYTES = 4096 };
+    struct called called;
+    struct scene *scene = &called.scene;
+    struct weft_registration *registration;
+    struct wf_setup challenge, proof;
+    struct wf_join join;
+    begin_with(&called, NULL, 0, WF_FEATURE_RAILS | WF_FEATURE_DEVICE);
+    void *memory = wf_sim_memory_take(scene->memory, 0, BYTES);
+    assert_int_equal(weft_register(scene->host, memory, BYTES, &registration, NULL), 0);
+    struct wf_session *session = let_in(&called);
+    wf_session_lock(session);
+    wf_session_use_strand(session, wf_strand_of(0, false));
+    wf_session_unlock(session);
+    wf_guard_visit(&session->guard, 0);
+    int payload = hear_join(&called, &join, &challenge);
+    assert_int_equal(join.kind, WF_CHANNEL_PAYLOAD);
+    say(scene, payload, &challenge);
+    hear(scene, payload, &proof);
+    pass(scene, WF_NS_PER_S / 100);
+    assert_int_equal(wf_sim_cards_counts(scene->cards).streams, 1);
+    refuse(&called, WF_DENY_LIMIT, true);
+    assert_int_equal(wf_sim_cards_counts(scene->cards).streams, 0);
+    assert_int_equal(session->guard.state, WF_SESSION_UP);
+    hang_up(scene, payload);
+    for (int i = 0; i < CHANNELS; i++)
+        hang_up(scene, called.fds[i]);
+    weft_peer_close(&session->peer, 0, NULL);
+    weft_deregister(registration);
+    wf_sim_memory_give(scene->memory, memory);
+    end(&called);
+}
+
 /* While as many redials are under way as there may be, a session waits for its turn: if it has a channel to dial. One
  * without would take the turn of another. */
 static void a_turn_to_redial(void **state)
@@ -294,13 +334,10 @@ static void what_an_older_peer_does_not_know(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(credit_changed_on_the_way),
-        cmocka_unit_test(shown_out_before_a_word),
-        cmocka_unit_test(closing_in_the_peers_name),
-        cmocka_unit_test(a_rail_retired_in_the_peers_name),
-        cmocka_unit_test(a_turn_to_redial),
-        cmocka_unit_test(as_many_pairs_as_the_peer_takes),
-        cmocka_unit_test(what_an_older_peer_does_not_know),
+        cmocka_unit_test(credit_changed_on_the_way),       cmocka_unit_test(shown_out_before_a_word),
+        cmocka_unit_test(closing_in_the_peers_name),       cmocka_unit_test(a_rail_retired_in_the_peers_name),
+        cmocka_unit_test(a_device_channel_given_up),       cmocka_unit_test(a_turn_to_redial),
+        cmocka_unit_test(as_many_pairs_as_the_peer_takes), cmocka_unit_test(what_an_older_peer_does_not_know),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -201,6 +201,23 @@ static void parked_for_nobody(void **state)
     close_house(&house);
 }
 
+/* One that is parked when its session ends is closed then, not when the user gives up the peer. */
+static void parked_at_the_end(void **state)
+{
+    (void)state;
+    struct house house;
+    open_house(&house, true);
+    int fd = come(&house, join_of(WF_CHANNEL_PAYLOAD, 2));
+    assert_int_equal(wf_sim_cards_counts(house.scene.cards).streams, 1);
+    hang_up(&house.scene, house.fd);
+    pass(&house.scene, JOIN_DEADLINE);
+    assert_int_equal(weft_peer_status(house.peer, NULL), -ECONNRESET);
+    assert_int_equal(wf_sim_cards_counts(house.scene.cards).streams, 0);
+    hang_up(&house.scene, fd);
+    weft_peer_close(house.peer, 0, NULL);
+    close_scene(&house.scene);
+}
+
 /* --- payload --- */
 
 static void say_detached(struct house *house, int fd, struct wf_frame frame, uint64_t position)
@@ -212,18 +229,24 @@ static void say_detached(struct house *house, int fd, struct wf_frame frame, uin
     send_bytes(&house->scene, fd, bytes, sizeof bytes);
 }
 
-/* A device channel, and the pattern of its payload stream, `wrong` or not. */
-static void open_channel(struct house *house, uint32_t incarnation, bool wrong, int *payload, int *headers)
+/* The pattern of a payload stream, `wrong` or not. */
+static void say_pattern(struct house *house, uint32_t incarnation, bool wrong, int payload, int headers)
 {
     static uint8_t pattern[WF_PATTERN_BYTES];
-    *payload = come(house, join_of(WF_CHANNEL_PAYLOAD, incarnation));
-    *headers = come(house, join_of(WF_CHANNEL_DEVICE, incarnation));
-    say_frame(&house->scene, *headers, (struct wf_frame){.type = WF_TRIAL}, 0);
+    say_frame(&house->scene, headers, (struct wf_frame){.type = WF_TRIAL}, 0);
     wf_pattern_fill(house->hello.session, CHANNEL, incarnation, pattern);
     pattern[WF_PATTERN_BYTES - 1] ^= wrong;
     for (size_t at = 0; at < sizeof pattern; at += 1024)
-        send_bytes(&house->scene, *payload, pattern + at, 1024);
+        send_bytes(&house->scene, payload, pattern + at, 1024);
     pass(&house->scene, WF_NS_PER_S / 10);
+}
+
+/* A device channel, and its pattern. */
+static void open_channel(struct house *house, uint32_t incarnation, bool wrong, int *payload, int *headers)
+{
+    *payload = come(house, join_of(WF_CHANNEL_PAYLOAD, incarnation));
+    *headers = come(house, join_of(WF_CHANNEL_DEVICE, incarnation));
+    say_pattern(house, incarnation, wrong, *payload, *headers);
 }
 
 /* The trial ends badly: with these words among the fallbacks. */
@@ -271,6 +294,24 @@ static void a_pattern_that_cannot_be_read_back(void **state)
     open_house(&house, true);
     wf_sim_memory_fail_percent(house.scene.memory, 0, 100);
     fails_its_trial(&house, false, ": what the card has put into its memory could not be read back");
+}
+
+/* What is parked for an inlet is closed when the inlet is left: no channel comes to it any more. */
+static void parked_for_an_inlet_that_is_left(void **state)
+{
+    (void)state;
+    struct house house;
+    open_house(&house, true);
+    int payload = come(&house, join_of(WF_CHANNEL_PAYLOAD, 2)), headers = come(&house, join_of(WF_CHANNEL_DEVICE, 2));
+    int next = come(&house, join_of(WF_CHANNEL_PAYLOAD, 3));
+    assert_int_equal(wf_sim_cards_counts(house.scene.cards).streams, 2);
+    say_pattern(&house, 2, true, payload, headers);
+    assert_int_equal(weft_peer_status(house.peer, NULL), 0);
+    assert_int_equal(wf_sim_cards_counts(house.scene.cards).streams, 0);
+    hang_up(&house.scene, next);
+    hang_up(&house.scene, payload);
+    hang_up(&house.scene, headers);
+    close_house(&house);
 }
 
 /* The first bytes of a message come on a device channel; its receive is for host memory. */
@@ -374,6 +415,8 @@ int main(void)
         cmocka_unit_test(joins_that_do_not_fit),
         cmocka_unit_test(a_host_without_cards),
         cmocka_unit_test(parked_for_nobody),
+        cmocka_unit_test(parked_at_the_end),
+        cmocka_unit_test(parked_for_an_inlet_that_is_left),
         cmocka_unit_test(payload_for_host_memory),
         cmocka_unit_test(payload_without_end),
         cmocka_unit_test(grants_with_domains),

@@ -119,6 +119,21 @@ struct wf_payload *wf_payload_unpark(struct wf_lines *lines, uint32_t channel, u
     return payload;
 }
 
+void wf_payload_unclaimed(struct wf_lines *lines, uint32_t channel, uint32_t incarnation)
+{
+    struct wf_payload *payload = wf_payload_unpark(lines, channel, incarnation);
+    if (payload)
+        wf_payload_release(payload);
+}
+
+/* No channel can claim it any more: the session ends, or the inlet was left. Session lock. */
+static bool waits_in_vain(const struct wf_payload *payload)
+{
+    enum wf_session_state state = payload->lines->guard->state;
+    bool joins = state == WF_SESSION_JOINING || state == WF_SESSION_UP;
+    return !joins || (payload->inlet && atomic_load(&payload->inlet->left));
+}
+
 static void destroy(struct wf_payload *payload)
 {
     const struct wf_world *world = payload->cards->world; /* the session may be gone */
@@ -138,10 +153,16 @@ static void destroy(struct wf_payload *payload)
 
 void wf_payloads_take_spent(struct wf_lines *lines, struct wf_list *spent)
 {
-    struct wf_link *link;
+    struct wf_link *first;
     wf_guard_lock(lines->guard);
-    while ((link = wf_list_pop_front(&lines->spent)))
+    while ((first = wf_list_pop_front(&lines->spent)))
+        wf_list_push_back(spent, first);
+    WF_LIST_EACH (link, following, &lines->parked) {
+        if (!waits_in_vain(WF_CONTAINER(link, struct wf_payload, link)))
+            continue;
+        wf_link_remove(link);
         wf_list_push_back(spent, link);
+    }
     wf_guard_unlock(lines->guard);
 }
 

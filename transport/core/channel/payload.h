@@ -100,10 +100,12 @@ void wf_payload_park(struct wf_payload *payload);
 bool wf_payload_is_parked(const struct wf_lines *lines, uint32_t channel, uint32_t incarnation);
 /* The parked one of this incarnation, which leaves with its hold; NULL: there is none. Session lock. */
 struct wf_payload *wf_payload_unpark(struct wf_lines *lines, uint32_t channel, uint32_t incarnation);
+/* The attempt to join its channel is over: drops the one of this incarnation, if it is still parked. Session lock. */
+void wf_payload_unclaimed(struct wf_lines *lines, uint32_t channel, uint32_t incarnation);
 /* One hold less. The door closes what nobody holds. Session lock. */
 void wf_payload_release(struct wf_payload *payload);
-/* Takes what nobody holds: moves it to `spent`, apart from its session. The door's thread, or the last one; no session
- * lock. */
+/* Takes what nobody holds, and what is parked though its session ends or its inlet was left: moves it to `spent`, apart
+ * from its session. The door's thread, or the last one; no session lock. */
 void wf_payloads_take_spent(struct wf_lines *lines, struct wf_list *spent);
 /* Closes them. Waits for the drivers of cards, so no lock is held. */
 void wf_payloads_close(struct wf_list *spent);

@@ -408,8 +408,9 @@ static void tick_sessions(struct wf_door *door, int64_t now)
             wf_alarm_again(&door->dial_times, session->visited_too, 0);
         announce(sessions, session);
         give_up_unclaimed(session);
+        bool over = wf_session_is_over(session); /* from then on nothing joins: the last streams are taken, too */
         wf_payloads_take_spent(&session->lines, &spent);
-        if (wf_session_is_over(session)) {
+        if (over) {
             WF_REACHED("session DEAD: last handle and request gone");
             wf_talks_forget(door, session);
             wf_session_destroy(session);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "core/channel/payload.h"
 #include "core/ground/reached.h"
 #include "core/join/talk_parts.h"
 #include "core/session/entry.h"
@@ -163,6 +164,8 @@ void wf_redial_over(struct wf_talk *talk)
         return;
     }
     wf_session_lock(session);
+    wf_payload_unclaimed(&session->lines, talk->join.channel,
+                         talk->join.incarnation); /* the next attempt has its own */
     wf_route_dialled(wf_route_of(session->lines.channels[talk->join.channel]));
     wf_session_unlock(session);
     wf_guard_visit(&session->guard, 0);

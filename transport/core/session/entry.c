@@ -272,6 +272,7 @@ int wf_session_park(struct wf_session *session, const struct wf_join *join, int 
     }
     wf_session_lock(session);
     wf_payload_park(payload);
+    wf_guard_visit(&session->guard, 0); /* it may have ended while the card was asked */
     wf_session_unlock(session);
     return 0;
 }
