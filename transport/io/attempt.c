@@ -50,7 +50,7 @@ static enum wf_outcome sent_all(struct wf_op *op, bool *dry)
     int result = op->lent > 0 ? wf_device_released(op) : 0;
     if (result == 0 && op->lent > 0) {
         *dry = true;
-        return WF_BLOCKED;
+        return WF_LENT;
     }
     return wf_op_end(op, result < 0 ? result : op->result < 0 ? op->result : (int64_t)op->moved);
 }
@@ -70,9 +70,10 @@ static enum wf_outcome refused_send(struct wf_op *op, ssize_t error, bool *dry)
         op->iov_count = 0;
         return sent_all(op, dry);
     }
+    uint32_t lent = op->lent;
     int result = wf_device_released(op);
-    *dry = op->lent > 0;
-    return result < 0 ? wf_op_end(op, result) : *dry ? WF_BLOCKED : WF_AGAIN;
+    *dry = op->lent == lent;
+    return result < 0 ? wf_op_end(op, result) : *dry ? WF_LENT : WF_AGAIN;
 }
 
 enum wf_outcome wf_attempt_send(struct wf_op *op, uint32_t call_bytes, struct wf_read_ahead *ahead, bool *dry)

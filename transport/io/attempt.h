@@ -11,6 +11,7 @@ enum wf_outcome {
     WF_DONE,    /* the operation is finished, `result` set */
     WF_AGAIN,   /* the next call may move bytes at once */
     WF_BLOCKED, /* no call can move bytes until the descriptor is ready */
+    WF_LENT,    /* the same until the kernel lets go of memory that was lent to it: its error queue tells (POLLERR) */
 };
 
 static inline enum wf_outcome wf_op_end(struct wf_op *op, int64_t result)

@@ -198,6 +198,7 @@ static void settle_op(struct wf_epoll_engine *engine, struct wf_fd_slot *slot, s
         wf_list_push_back(&engine->runnable, &op->link);
         break;
     case WF_BLOCKED:
+    case WF_LENT: /* an edge comes with EPOLLERR, too */
         arm(engine, slot, op);
         break;
     }

@@ -96,6 +96,7 @@ static void settle_lane(struct uring_engine *engine, struct wf_lane *lane, enum 
         finish_lane(engine, lane);
     else
         make_due(engine, lane);
+    lane->lent = outcome == WF_LENT;
 }
 
 /* --- plain calls --- */
@@ -192,7 +193,7 @@ static void uring_post(struct wf_engine *engine_base, struct wf_op *op)
     op->lent = op->copied = 0;
     op->segment = 0;
     lane->op = op;
-    lane->cancelling = lane->held = false;
+    lane->cancelling = lane->held = lane->lent = false;
     lane->readiness = op->kind == WF_OP_ACCEPT || op->kind == WF_OP_CONNECT || op->control || op->binding;
     if (op->kind == WF_OP_CONNECT) {
         settle_lane(engine, lane, attempt_connect(op));

@@ -57,9 +57,8 @@ void wf_lane_prepare(const struct wf_lane_rules *rules, struct wf_lane *lane, st
     bool reads = wf_op_reads(op);
     lane->lends = false;
     if (lane->readiness) {
-        bool waits = op->binding && op->iov_count == 0; /* for the kernel to let go of its memory */
         /* POLLERR, which tells of the error queue, comes unasked. */
-        io_uring_prep_poll_add(entry, op->fd, reads ? POLLIN | POLLRDHUP : waits ? 0 : POLLOUT);
+        io_uring_prep_poll_add(entry, op->fd, reads ? POLLIN | POLLRDHUP : lane->lent ? 0 : POLLOUT);
         return;
     }
     wf_vector_skip_empty(op);

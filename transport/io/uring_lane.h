@@ -24,6 +24,7 @@ struct wf_lane {
     struct wf_portion portion; /* the part of the vector that the present call may take */
     bool dry;                  /* a call would move nothing now */
     bool readiness;            /* the next call only waits for readiness */
+    bool lent;                 /* it only waits for the kernel to let go of memory: WF_LENT */
     bool under_way;
     bool cancelling;       /* the operation has been cancelled */
     bool cancel_under_way; /* the cancel itself has not completed yet */
