@@ -191,6 +191,36 @@ static void closing_in_the_peers_name(void **state)
     end(&called);
 }
 
+/* Nobody listens where the peer did. Once it is no proof that the peer is gone: it may be about to listen again, on an
+ * interface that was made anew. Twice in a row it is, on the only rail. */
+static void refused_by_nobody(void **state)
+{
+    (void)state;
+    struct called called;
+    begin(&called);
+    struct wf_session *session = let_in(&called);
+    const struct wf_redial *redial = &wf_route_of(session->lines.channels[0])->redial;
+    for (int gone = 0; gone < 2; gone++) {
+        uint32_t before = redial->incarnation;
+        hang_up(&called.scene, called.listener);
+        for (int i = 0; i < CHANNELS; i++)
+            hang_up(&called.scene, called.fds[i]);
+        while (redial->incarnation == before || redial->talking)
+            pass(&called.scene, WF_NS_PER_MS);
+        assert_int_equal(session->guard.state, WF_SESSION_UP);
+        if (gone)
+            break;
+        called.listener = listen_here(&called.scene);
+        let_in(&called);
+        pass(&called.scene, 2 * WF_NS_PER_S); /* the channels last: they are dialled again at once */
+    }
+    pass(&called.scene, WF_NS_PER_S / 10);
+    assert_int_equal(weft_peer_status(&session->peer, NULL), -ECONNRESET);
+    assert_non_null(strstr(session->guard.error.text, "nobody listens there any more"));
+    weft_peer_close(&session->peer, 0, NULL);
+    close_scene(&called.scene);
+}
+
 /* The peer alone gives up a rail for good. */
 static void a_rail_retired_in_the_peers_name(void **state)
 {
@@ -334,10 +364,15 @@ static void what_an_older_peer_does_not_know(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(credit_changed_on_the_way),       cmocka_unit_test(shown_out_before_a_word),
-        cmocka_unit_test(closing_in_the_peers_name),       cmocka_unit_test(a_rail_retired_in_the_peers_name),
-        cmocka_unit_test(a_device_channel_given_up),       cmocka_unit_test(a_turn_to_redial),
-        cmocka_unit_test(as_many_pairs_as_the_peer_takes), cmocka_unit_test(what_an_older_peer_does_not_know),
+        cmocka_unit_test(credit_changed_on_the_way),
+        cmocka_unit_test(refused_by_nobody),
+        cmocka_unit_test(shown_out_before_a_word),
+        cmocka_unit_test(closing_in_the_peers_name),
+        cmocka_unit_test(a_rail_retired_in_the_peers_name),
+        cmocka_unit_test(a_device_channel_given_up),
+        cmocka_unit_test(a_turn_to_redial),
+        cmocka_unit_test(as_many_pairs_as_the_peer_takes),
+        cmocka_unit_test(what_an_older_peer_does_not_know),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

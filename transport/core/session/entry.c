@@ -131,7 +131,7 @@ void wf_session_check_joined(struct wf_session *session)
 static void channel_up(struct wf_session *session, struct wf_channel *channel, int fd)
 {
     assign_workers(session, channel);
-    wf_route_of(channel)->redial.refused = false;
+    wf_route_of(channel)->redial.refused = 0;
     int64_t now = wf_world_now(session->guard.world);
     wf_route_of(channel)->progress_ns = wf_route_of(channel)->redial.joined_ns = now;
     greet(session, now);

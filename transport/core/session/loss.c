@@ -38,7 +38,7 @@ static void slow_down(struct wf_route *route)
 
 void wf_route_failed(struct wf_route *route, bool refused)
 {
-    route->redial.refused = refused;
+    route->redial.refused = refused ? route->redial.refused + 1 : 0;
     route->redial.at_ns = wf_world_now(route->channel.lines->guard->world) + route->redial.pause_ns;
     slow_down(route);
 }
@@ -99,7 +99,7 @@ static void plan_redial(struct wf_channel *channel, int64_t now_ns)
     if (moved >= USEFUL_BYTES || now_ns - redial->joined_ns >= USEFUL_NS)
         redial->pause_ns = 0;
     redial->at_ns = now_ns + redial->pause_ns;
-    redial->refused = false;
+    redial->refused = 0;
     slow_down(wf_route_of(channel));
 }
 

@@ -37,7 +37,7 @@ struct wf_redial {
     int64_t pause_ns;     /* between attempts; grows while they fail */
     uint32_t incarnation; /* of the last attempt */
     bool talking;         /* an attempt is under way */
-    bool refused;         /* at the last attempt no process listened at the peer's address */
+    uint32_t refused;     /* last attempts in a row at which no process listened at the peer's address */
 };
 
 /* A channel and what the session knows of it. Every channel of a session lies in a wf_route. */

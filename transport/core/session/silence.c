@@ -10,7 +10,8 @@
 #include "core/session/loss.h"
 #include "core/session/session.h"
 
-#define LOOKS 8 /* at a rail, in the time rail_timeout_ms after which a silent rail is lost */
+#define REFUSALS 2 /* in a row: the peer may just be listening anew, on an interface that was made anew */
+#define LOOKS 8    /* at a rail, in the time rail_timeout_ms after which a silent rail is lost */
 
 /* Does the code mean that the peer closed the channel? When the peer's process ends, its kernel closes all channels. */
 static bool closed_by_peer(int code)
@@ -257,13 +258,13 @@ void wf_session_give_up(struct wf_session *session, int64_t now_ns, int code, co
                   (double)(now_ns - heard) / (double)WF_NS_PER_S);
 }
 
-/* Has the last attempt on every rail found that no process listens there? The port for payload is no matter of it. */
+/* Have the last attempts on every rail found that no process listens there? The port for payload is no matter of it. */
 static bool refused_everywhere(const struct wf_session *session)
 {
     for (int rail = 0; rail < session->lines.rail_count; rail++) {
         bool refused = false;
         WF_LINES_EACH (channel, &session->lines) {
-            refused |= channel->rail == rail && channel->strand < 0 && wf_route_of(channel)->redial.refused;
+            refused |= channel->rail == rail && channel->strand < 0 && wf_route_of(channel)->redial.refused >= REFUSALS;
         }
         if (!refused)
             return false;
