@@ -143,12 +143,56 @@ static void a_notification_that_never_comes(void **state)
     end(&raced);
 }
 
+/* --- who is woken --- */
+
+static struct {
+    const struct wf_engine_ops *ops;
+    struct wf_world *world;
+    int wakes;
+} spied;
+
+static void wake(struct wf_engine *engine)
+{
+    spied.wakes += 1;
+    assert_int_equal(pthread_mutex_trylock(&spied.world->lock), 0);
+    pthread_mutex_unlock(&spied.world->lock);
+    spied.ops->wake(engine);
+}
+
+/* A look at the messages that wait wakes no thread, which is a system call, while others want the locks. */
+static void a_probe_wakes_nobody(void **state)
+{
+    (void)state;
+    struct raced raced;
+    struct weft_message message;
+    begin(&raced);
+    struct wf_engine *engine = raced.scene.host->crew.workers[0]->engine;
+    struct wf_engine_ops ops = *engine->ops;
+    spied.ops = engine->ops;
+    spied.world = &raced.scene.host->world;
+    spied.wakes = 0;
+    ops.wake = wake;
+    say_frame(&raced.scene, raced.fd,
+              (struct wf_frame){
+                  .type = WF_DATA, .flags = WF_FLAG_TAGGED, .conn = 1, .msg = 1, .key = TAG, .length = 8, .total = 8},
+              8);
+    pass(&raced.scene, WF_NS_PER_S / 10);
+    engine->ops = &ops;
+    assert_int_equal(weft_endpoint_probe(raced.endpoint, TAG, NULL, &message), 1);
+    assert_int_equal(weft_endpoint_probe(raced.endpoint, TAG + 1, NULL, &message), 0);
+    engine->ops = spied.ops;
+    assert_int_equal(message.bytes, 8);
+    assert_int_equal(spied.wakes, 0);
+    end(&raced);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_copy_ends_what_the_first_could_not),
         cmocka_unit_test(a_close_waits_for_the_matching),
         cmocka_unit_test(a_notification_that_never_comes),
+        cmocka_unit_test(a_probe_wakes_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

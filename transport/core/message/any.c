@@ -137,7 +137,8 @@ static struct wf_inbound *message_on(struct weft_connection *connection, const s
     return inbound && wf_match_can_come(inbound) ? inbound : NULL;
 }
 
-/* A place in the line: a link of nobody's. Only threads with world.lock walk, so each meets no place but its own. */
+/* A place in the line: a link of nobody's. Only threads with world.lock walk, so each meets no place but its own. A
+ * walk ends no request: nobody is to be woken, least of all with the locks held. */
 struct walk {
     struct weft_endpoint *endpoint;
     struct wf_link place;
@@ -157,7 +158,7 @@ static bool next_in_line(struct walk *walk, const struct wf_any_wish *wish, stru
         *number = connection->number;
         wf_link_insert_before(&walk->place, next->next);
     }
-    wf_lobby_unlock(lobby);
+    wf_guard_unlock(&lobby->guard);
     return found;
 }
 
@@ -165,7 +166,7 @@ static void leave(struct walk *walk)
 {
     wf_lobby_lock(walk->endpoint->lobby);
     wf_link_remove(&walk->place);
-    wf_lobby_unlock(walk->endpoint->lobby);
+    wf_guard_unlock(&walk->endpoint->lobby->guard);
 }
 
 struct weft_connection *wf_any_find(struct weft_endpoint *endpoint, const struct wf_any_wish *wish,
@@ -179,7 +180,7 @@ struct weft_connection *wf_any_find(struct weft_endpoint *endpoint, const struct
     pthread_mutex_lock(&world->lock); /* no session is freed, and nobody else walks */
     wf_lobby_lock(endpoint->lobby);
     wf_list_push_front(&endpoint->line, &walk.place);
-    wf_lobby_unlock(endpoint->lobby);
+    wf_guard_unlock(&endpoint->lobby->guard);
     while (!found && next_in_line(&walk, wish, &desk, &number)) {
         wf_guard_lock(desk->guard);
         struct weft_connection *connection = wf_connection_find(desk, number);
