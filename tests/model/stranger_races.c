@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/calls/context.h"
+#include "core/message/connection_close.h"
 #include "core/message/inbound.h"
 #include "core/message/match.h"
 #include "stranger.h"
@@ -143,6 +144,66 @@ static void a_notification_that_never_comes(void **state)
     end(&raced);
 }
 
+/* What another thread does as soon as message 1 is being copied to its receive: it takes the CLOSE of the connection.
+ * The world is told of each release of the lock. */
+static struct raced *closed;
+
+static void close_at_the_copy(void *waiting)
+{
+    (void)waiting;
+    struct wf_session *session = closed->peer->session;
+    const struct wf_frame frame = {.type = WF_CLOSE, .conn = 1};
+    bool now = closed->connection->next_match == 2 && !closed->connection->close_seen;
+    if (now) {
+        wf_session_lock(session);
+        assert_non_null(wf_inbound_find(closed->connection, 1));
+        assert_int_equal(wf_connection_take_close(&session->desk, &frame), 0);
+    }
+    session->guard.wake_due = !closed->connection->close_seen; /* the next time, too */
+    if (now)
+        wf_session_unlock(session);
+}
+
+/* Message 2 is here when CLOSE comes, and waits for message 1, which a receive of the endpoint takes. */
+static void a_close_waits_for_what_a_copy_holds_up(void **state)
+{
+    (void)state;
+    struct raced raced;
+    struct weft_request *receives[2];
+    struct weft_completion completion;
+    uint8_t places[2][HALF];
+    begin(&raced);
+    struct wf_world *world = &raced.scene.host->world;
+    void (*wake_all)(void *) = world->wake;
+    assert_int_equal(weft_endpoint_recv(raced.endpoint, places[0], HALF, TAG, NULL, &receives[0]), 0);
+    assert_int_equal(weft_recv(raced.connection, places[1], HALF, TAG + 1, NULL, &receives[1]), 0);
+    for (uint64_t number = 2; number > 0; number--) {
+        if (number == 1) {
+            closed = &raced;
+            world->wake = close_at_the_copy;
+            raced.peer->session->guard.wake_due = true;
+        }
+        say_frame(&raced.scene, raced.fd,
+                  (struct wf_frame){.type = WF_DATA,
+                                    .flags = WF_FLAG_TAGGED,
+                                    .conn = 1,
+                                    .msg = number,
+                                    .key = TAG + number - 1,
+                                    .length = HALF,
+                                    .total = HALF},
+                  HALF);
+        pass(&raced.scene, WF_NS_PER_S / 10);
+    }
+    assert_true(raced.connection->close_seen);
+    world->wake = wake_all;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(weft_test(receives[i], &completion), 1);
+        assert_int_equal(completion.status, 0);
+        assert_int_equal(completion.bytes, HALF);
+    }
+    end(&raced);
+}
+
 /* --- who is woken --- */
 
 static struct {
@@ -192,6 +253,7 @@ int main(void)
         cmocka_unit_test(a_second_copy_ends_what_the_first_could_not),
         cmocka_unit_test(a_close_waits_for_the_matching),
         cmocka_unit_test(a_notification_that_never_comes),
+        cmocka_unit_test(a_close_waits_for_what_a_copy_holds_up),
         cmocka_unit_test(a_probe_wakes_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

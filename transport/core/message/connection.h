@@ -47,7 +47,7 @@ struct weft_connection {
     bool close_sent, closed_seen; /* our CLOSE, and its answer */
     bool close_seen, closed_sent; /* the peer's CLOSE, and our answer */
     bool close_waits;             /* what follows from it waits until its messages are matched */
-    uint32_t advancing;           /* threads in wf_match_advance(), which may have dropped the lock */
+    uint32_t advancing;           /* threads that match its messages in turn, and may have dropped the lock */
     struct weft_request *waiting; /* OPEN or CLOSE request */
 
     /* sending */

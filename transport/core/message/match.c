@@ -363,10 +363,13 @@ static void advance(struct weft_connection *connection)
     }
 }
 
-void wf_match_advance(struct weft_connection *connection)
+/* `first`: a message whose turn it is, and its receive; NULL: there is none. Then those behind it. */
+static void advance_from(struct weft_connection *connection, struct wf_inbound *first, struct weft_request *request)
 {
     connection->pins += 1; /* landing a message may drop the lock, and end the connection */
     connection->advancing += 1;
+    if (first)
+        join(first, request);
     advance(connection);
     connection->advancing -= 1;
     enum wf_session_state state = connection->desk->guard->state;
@@ -374,6 +377,11 @@ void wf_match_advance(struct weft_connection *connection)
         wf_connection_peer_closed(connection);
     connection->pins -= 1;
     wf_connection_check(connection);
+}
+
+void wf_match_advance(struct weft_connection *connection)
+{
+    advance_from(connection, NULL, NULL);
 }
 
 bool wf_match_keep_whole(struct weft_connection *connection, const struct wf_frame *frame, const uint8_t *payload)
@@ -386,7 +394,7 @@ bool wf_match_keep_whole(struct weft_connection *connection, const struct wf_fra
     if (request && ended_as_too_small(inbound, request))
         request = receive_for(inbound);
     if (request)
-        join(inbound, request);
+        advance_from(connection, inbound, request); /* a CLOSE meanwhile waits for those behind it, too */
     else
         keep_unexpected(inbound);
     return true;

@@ -44,7 +44,8 @@ void wf_match_receive(struct weft_request *request);
 void wf_match_advance(struct weft_connection *connection);
 
 /* The next message to be matched has come whole. It is new, and no receive of its connection is posted for it: it waits
- * in the pool, or goes to a receive of its endpoint. The caller has a pin. False: no memory; nothing has changed. */
+ * in the pool, or goes to a receive of its endpoint, and those behind it follow. The caller has a pin. False: no
+ * memory; nothing has changed. */
 bool wf_match_keep_whole(struct weft_connection *connection, const struct wf_frame *frame, const uint8_t *payload);
 
 /* Message `number` has ended: its notifications may go to the user now. */
