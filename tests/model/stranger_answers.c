@@ -7,6 +7,7 @@
 
 #include "core/calls/context.h"
 #include "core/calls/peer.h"
+#include "core/join/redial.h"
 #include "core/message/connection.h"
 #include "core/rail/address.h"
 #include "core/session/traffic.h"
@@ -307,6 +308,38 @@ static void a_turn_to_redial(void **state)
     end(&called);
 }
 
+/* It is the turn of a session that is over before it is visited: the next one has it. */
+static void a_turn_that_is_passed_on(void **state)
+{
+    (void)state;
+    struct called called;
+    struct wf_talk over = {0};
+    begin(&called);
+    struct wf_session *session = let_in(&called);
+    struct wf_door *door = over.door = called.scene.host->door;
+    struct wf_session *gone =
+        wf_session_create(&called.scene.host->sessions, true, &called.hello, 78, called.hello.secret);
+    assert_non_null(gone);
+    door->redials = WF_DIALS_AT_ONCE;
+    wf_list_push_back(&door->redials_wait, &gone->redial_link);
+    hang_up(&called.scene, called.fds[1]);
+    pass(&called.scene, WF_NS_PER_S / 10);
+    assert_true(wf_link_in_list(&session->redial_link));
+    wf_session_lock(gone);
+    wf_guard_fail(&gone->guard, -ECONNRESET, "it is over");
+    wf_session_unlock(gone);
+    wf_redial_over(&over);
+    assert_false(wf_link_in_list(&gone->redial_link));
+    wf_session_release(gone);
+    pass(&called.scene, WF_NS_PER_S / 50);
+    assert_false(wf_link_in_list(&session->redial_link));
+    hang_up(&called.scene, take_call(&called.scene, called.listener));
+    door->redials -= WF_DIALS_AT_ONCE - 1; /* that were none */
+    hang_up(&called.scene, called.fds[0]);
+    weft_peer_close(&session->peer, 0, NULL);
+    end(&called);
+}
+
 /* Channels for 16 pairs of rails with a peer that takes no more, and the host says so; else for all. */
 static void as_many_pairs_as_the_peer_takes(void **state)
 {
@@ -371,6 +404,7 @@ int main(void)
         cmocka_unit_test(a_rail_retired_in_the_peers_name),
         cmocka_unit_test(a_device_channel_given_up),
         cmocka_unit_test(a_turn_to_redial),
+        cmocka_unit_test(a_turn_that_is_passed_on),
         cmocka_unit_test(as_many_pairs_as_the_peer_takes),
         cmocka_unit_test(what_an_older_peer_does_not_know),
     };

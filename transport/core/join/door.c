@@ -414,6 +414,7 @@ static void tick_sessions(struct wf_door *door, int64_t now)
             WF_REACHED("session DEAD: last handle and request gone");
             wf_talks_forget(door, session);
             wf_session_destroy(session);
+            wf_redial_pass_on(door);
         } else {
             int64_t due = visit(door, session, now);
             wf_alarm_again(alarm, next, due > now ? due : now + 1); /* others come first */

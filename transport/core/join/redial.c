@@ -64,6 +64,12 @@ static void wake_next(struct wf_door *door)
         wf_guard_visit(&WF_CONTAINER(waits, struct wf_session, redial_link)->guard, 0);
 }
 
+void wf_redial_pass_on(struct wf_door *door)
+{
+    if (door->redials < WF_DIALS_AT_ONCE)
+        wake_next(door);
+}
+
 int64_t wf_redial_tick(struct wf_door *door, struct wf_session *session, int64_t now_ns)
 {
     struct wf_join join;

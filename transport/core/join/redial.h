@@ -10,6 +10,9 @@
 /* Dials the channels that are due; returns the time of the next call. No session lock. */
 int64_t wf_redial_tick(struct wf_door *door, struct wf_session *session, int64_t now_ns);
 
+/* A session is gone that may have had the turn to dial: the one that has waited longest has it now. */
+void wf_redial_pass_on(struct wf_door *door);
+
 /* The attempt has failed. `reason`: of the peer's DENY, with its proof if it needs one; 0: none. No session lock. */
 void wf_redial_failed(struct wf_talk *talk, int code, int reason, const char *text);
 
