@@ -226,6 +226,8 @@ static void set_timer(struct wf_coll_hub *hub)
     int64_t next_ns = wf_coll_sessions_next_ns(hub), other_ns = wf_coll_operations_next_ns(hub);
     if (other_ns < next_ns)
         next_ns = other_ns;
+    if (hub->room_ns > 0 && hub->room_ns < next_ns)
+        next_ns = hub->room_ns;
     if (hub->phase != WF_COLL_MADE && hub->whole.status == 0) {
         if (hub->deadline_ns < next_ns)
             next_ns = hub->deadline_ns;
@@ -267,6 +269,7 @@ void wf_coll_drive(struct wf_coll_hub *hub)
     } while (count > 0 && hub->finished == before);
     int64_t now_ns = wf_coll_now_ns();
     wf_coll_sessions_tend(hub, now_ns);
+    wf_coll_room_tend(hub, now_ns);
     wf_coll_making_tend(hub, now_ns);
     wf_coll_operations_tend(hub, now_ns);
     wf_coll_groups_free(hub);

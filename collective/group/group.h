@@ -218,6 +218,7 @@ struct wf_coll_hub {
     struct wf_coll_member *members;
     struct wf_coll_session *sessions;
     uint32_t strangers, on_demand;
+    int64_t room_ns;    /* when the one that was asked to part last has had its time; 0: none was, or it has had it */
     uint64_t uses, met; /* met: sessions so far */
     char refused[1024];
     uint64_t left_at;            /* ending: the first operation of the whole that this member has not done */
@@ -234,7 +235,7 @@ struct wf_coll_hub {
     uint64_t finished;                    /* how many have ended */
     uint64_t rounds;
     uint32_t transfers; /* of all groups, under way */
-    bool crowded;       /* the setting `requests` was in the way */
+    bool crowded;       /* the setting `requests` was in the way, or a member that does not part */
     bool troubled;      /* some group is */
 };
 
@@ -413,6 +414,8 @@ int wf_coll_listen_for(struct wf_coll_hub *hub); /* posts the receive of control
  * asked is no answer: then it is dialled anew. */
 int wf_coll_reach(struct weft_group *group, uint32_t rank, enum wf_coll_asker asker, int64_t until_ns,
                   struct weft_error *err);
+/* Who waits for room asks the next member to part, if the one before it had its time. */
+void wf_coll_room_tend(struct wf_coll_hub *hub, int64_t now_ns);
 void wf_coll_part(struct wf_coll_hub *hub, struct wf_coll_session *session);
 void wf_coll_asked_to_part(struct wf_coll_hub *hub, struct wf_coll_session *session);
 void wf_coll_may_part(struct wf_coll_hub *hub, struct wf_coll_session *session, bool may);

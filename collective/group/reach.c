@@ -5,6 +5,8 @@
 
 #include "collective/group/words.h"
 
+#define ROOM_NS (200 * 1000000LL) /* for a member to part: then the next one is asked as well, for it may compute */
+
 void wf_coll_part(struct wf_coll_hub *hub, struct wf_coll_session *session)
 {
     session->parting = true;
@@ -55,21 +57,34 @@ void wf_coll_done_with(struct wf_coll_hub *hub, struct wf_coll_session *session)
 static int make_room(struct wf_coll_hub *hub, struct weft_error *err)
 {
     struct wf_coll_session *oldest = NULL;
+    bool parting = false;
+    int64_t now_ns = wf_coll_now_ns();
     if (hub->session_limit == 0 || hub->on_demand < hub->session_limit)
         return 1;
     for (struct wf_coll_session *at = hub->sessions; at; at = at->next) {
-        if (at->on_demand && at->parting)
-            return 0;
-        if (at->on_demand && at->state == WF_COLL_OPEN && !at->wanted && !at->needed && !at->kept &&
+        parting |= at->on_demand && at->parting;
+        if (at->on_demand && at->state == WF_COLL_OPEN && !at->wanted && !at->needed && !at->kept && !at->parting &&
             (!oldest || at->used < oldest->used))
             oldest = at;
     }
+    if (parting && (!oldest || now_ns < hub->room_ns))
+        return 0;
     if (!oldest)
         return wf_coll_refuse(err, -EMFILE,
                               "%u sessions are open, the most that the group's options allow (sessions): release one",
                               hub->on_demand);
     wf_coll_part(hub, oldest);
+    hub->room_ns = now_ns + ROOM_NS;
     return 0;
+}
+
+void wf_coll_room_tend(struct wf_coll_hub *hub, int64_t now_ns)
+{
+    if (hub->room_ns == 0 || now_ns < hub->room_ns)
+        return;
+    hub->room_ns = 0;
+    hub->crowded = true; /* collectives try again, */
+    wf_coll_wake(hub);   /* and so do calls for a connection */
 }
 
 /* The dial itself has no deadline: others may wait for it, too, and want it for longer. */
