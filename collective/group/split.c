@@ -309,7 +309,8 @@ void wf_coll_say_leave(struct weft_group *group)
     for (uint32_t rank = 0; rank < group->size; rank++) {
         const struct wf_coll_place *place = &group->places[rank];
         const struct wf_coll_member *member = &group->hub->members[place->member];
-        /* It may take HELLO when this side is gone. Who needs a part asks. */
+        /* It may take HELLO when this side is gone. Who needs a part asks. Here it would be misled: an operation that
+         * failed counts as done, and why it failed (FAIL) is said on open sessions alone. */
         bool knocks = group->id == 0 && member->dial && member->dial->state == WF_COLL_KNOCKING;
         struct wf_coll_session *sessions[] = {member->session, knocks ? member->dial : NULL};
         for (int i = 0; i < 2; i++)
