@@ -2,8 +2,8 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include "bench/words/heard.h"
 
+#include "bench/words/heard.h"
 #include "hello.h"
 #include "key_check.h"
 
