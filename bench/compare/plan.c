@@ -162,13 +162,22 @@ static int pass_settings(const struct wf_config *config, struct bench_compare_te
     return 0;
 }
 
+/* What cannot be had is said before anything is measured: here the programs that are started would be the first to. */
+static bool asks_for_gpus(const struct wf_config *config)
+{
+    return strcmp(wf_config_text(config, WF_SET_MEMORY), "cuda") == 0 ||
+           strcmp(wf_config_text(config, WF_SET_CUDA), "require") == 0 ||
+           strcmp(wf_config_text(config, WF_SET_DEVMEM), "require") == 0 || wf_config_text(config, WF_SET_GPUS)[0];
+}
+
 /* Other tools move host memory, so that is what is compared unless GPU memory is asked for; a server does what the
  * client wants. */
 static int find_memory(const struct bench_options *options, struct peer_place *place, struct wf_status *status)
 {
     const char *asked = wf_config_text(options->config, WF_SET_MEMORY);
     struct bench_gpus gpus = {.memory = BENCH_CUDA};
-    int result = strcmp(asked, "cuda") == 0 ? bench_gpus_choose(&gpus, options, 1, status) : 0;
+    int node = options->place == BENCH_PLACE_CONNECT ? 1 : 0;
+    int result = asks_for_gpus(options->config) ? bench_gpus_choose(&gpus, options, node, status) : 0;
 
     if (result)
         return result;

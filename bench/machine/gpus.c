@@ -139,14 +139,15 @@ static int take(struct bench_gpus *gpus, const struct wf_config *config, const s
 }
 
 /* A machine without a driver has nothing to tell; one whose driver does not work has. */
-static int refuse(struct bench_gpus *gpus, const char *asked, int node, const char *why, struct wf_status *status)
+static int refuse(struct bench_gpus *gpus, const char *asked, int node, const char *why, const char *remedy,
+                  struct wf_status *status)
 {
     char where[24] = "here";
 
     if (node != BENCH_NO_NODE)
         snprintf(where, sizeof where, "at node%d", node);
     if (asked)
-        return wf_fail(status, -EOPNOTSUPP, "%s: no GPU memory %s: %s", asked, where, why);
+        return wf_fail(status, -EOPNOTSUPP, "%s: no GPU memory %s: %s: %s", asked, where, why, remedy);
     if (wf_memory_cuda.present(NULL))
         snprintf(gpus->fallback, sizeof gpus->fallback, "cuda: no GPU memory: %s", why);
     return 0;
@@ -171,7 +172,7 @@ int bench_gpus_choose(struct bench_gpus *gpus, const struct bench_options *optio
     if (host && strcmp(wf_config_text(config, WF_SET_CUDA), "require") != 0)
         return 0;
     if (strcmp(wf_config_text(config, WF_SET_CUDA), "off") == 0)
-        return asked ? refuse(gpus, asked, node, "cuda = off", status) : 0;
+        return asked ? refuse(gpus, asked, node, "cuda = off", "leave one of them out", status) : 0;
     all = calloc(BENCH_GPUS_MAX, sizeof *all);
     if (!all)
         return wf_fail(status, -ENOMEM, "no memory for a list of GPUs");
@@ -179,7 +180,8 @@ int bench_gpus_choose(struct bench_gpus *gpus, const struct bench_options *optio
     if (count > 0)
         result = host ? 0 : take(gpus, config, all, count, memory, status);
     else
-        result = refuse(gpus, asked, node, why.text, status);
+        result =
+            refuse(gpus, asked, node, why.text, "leave it out, or use a machine with GPUs and their driver", status);
     free(all);
     return result;
 }

@@ -259,7 +259,17 @@ refused 77 'no libcuda.so.1' "--memory cuda"
 run without pair --local --src node0:gpu0
 refused 77 '--src, --dst: no GPU memory at node0' "a GPU as source"
 run with mesh --local --memory cuda --set cuda=off
-refused 77 'cuda = off' "cuda = off"
+refused 77 'cuda = off: leave one of them out' "cuda = off"
+# weft peers says so before it starts anything, and for the right node.
+for asked in '--memory cuda' '--cuda require' '--devmem require' '--gpus 0'; do
+    for place in '0 --local' '0 --listen 127.0.0.1:0' '1 --connect 127.0.0.1:1'; do
+        # shellcheck disable=SC2086
+        run without peers ${place#* } --rails 127.0.0.1 --tools weft --size 64K --rounds 1 $asked
+        refused 77 "no GPU memory at node${place%% *}: no libcuda.so.1.*: leave it out, or use a machine with GPUs" \
+            "peers ${place#* } $asked"
+        pass_if "peers ${place#* } $asked: nothing is begun: $(cat out)" [ ! -s out ]
+    done
+done
 run without mesh --local --endpoints 1 --size 64K -n 2
 passed "no driver, nothing asked for"
 pass_if "is host memory: $(cat out)" grep -q '^memory: host, ' out

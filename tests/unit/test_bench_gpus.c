@@ -449,6 +449,8 @@ static int topo(struct wf_machine *machine, struct setting setting, int gpus, ch
     return bench_topo_gpus(machine, &options, text, room, status);
 }
 
+#define REMEDY "leave it out, or use a machine with GPUs and their driver"
+
 static void topo_says_which_gpu_is_which_or_why_none_is(void **state)
 {
     static const struct {
@@ -459,9 +461,9 @@ static void topo_says_which_gpu_is_which_or_why_none_is(void **state)
         const char *text;
     } table[] = {
         {-1, {WF_SET_CUDA, "auto"}, false, 0, "GPUs: none usable: no library."},
-        {-1, {WF_SET_CUDA, "require"}, false, -95, "cuda = require: no GPU memory here: no library"},
-        {-1, {WF_SET_MEMORY, "cuda"}, false, -95, "memory = cuda: no GPU memory here: no library"},
-        {-1, {WF_SET_GPUS, "0"}, false, -95, "gpus: no GPU memory here: no library"},
+        {-1, {WF_SET_CUDA, "require"}, false, -95, "cuda = require: no GPU memory here: no library: " REMEDY},
+        {-1, {WF_SET_MEMORY, "cuda"}, false, -95, "memory = cuda: no GPU memory here: no library: " REMEDY},
+        {-1, {WF_SET_GPUS, "0"}, false, -95, "gpus: no GPU memory here: no library: " REMEDY},
         {0, {WF_SET_CUDA, "auto"}, false, 0, "GPUs: none usable: no device."},
         {2, {WF_SET_CUDA, "off"}, false, 0, "GPUs: none used: cuda = off."},
         {2, {WF_SET_MEMORY, "host"}, false, 0, "GPUs: none used: memory = host."},
