@@ -1,15 +1,18 @@
 #include "plugins/nccl/tables.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 /* Written by init(), before anything else is called. */
 static struct plugin_user first;
-static bool has_first;
+static pid_t has_first; /* the process that has it; 0: none. A child of fork() makes its own */
 
 enum nccl_result table_init_once(nccl_logger logger, nccl_profiler profiler)
 {
-    enum nccl_result result = has_first ? NCCL_SUCCESS : plugin_init(&first, NULL, logger, profiler);
-    has_first = result == NCCL_SUCCESS;
+    if (has_first == getpid())
+        return NCCL_SUCCESS;
+    enum nccl_result result = plugin_init(&first, NULL, logger, profiler);
+    has_first = result == NCCL_SUCCESS ? getpid() : 0;
     return result;
 }
 

@@ -248,13 +248,19 @@ static void init_again(void)
     footprint_check(&before, true, "after dlclose");
 }
 
-/* A process that has the plugin loaded forks, and the child is the one that uses it. */
-static void fork_before_init(void)
+/* A process that has the plugin loaded forks, and the child is the one that uses it. `initialised`: the parent has,
+ * too, and is done: its threads are not the child's. */
+static void use_in_child(bool initialised)
 {
+    void *context = NULL;
     net_open();
+    if (initialised)
+        MUST(net_init(&context, 1));
     pid_t child = fork();
     CHECK(child >= 0, "fork: %s", strerror(errno));
     if (!child) {
+        if (initialised)
+            MUST(net_finalize(context));
         rank_start(&ranks[0], 0);
         rank_count = 1;
         links_ring(1);
@@ -263,12 +269,26 @@ static void fork_before_init(void)
         links_close();
         rank_stop(&ranks[0]);
         net_close();
+        if (initialised)
+            _exit(0); /* what the parent has made lies there */
         exit(0);
     }
     int status;
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status), "the child ended with %#x",
           (unsigned)status);
+    if (initialised)
+        MUST(net_finalize(context));
     net_close();
+}
+
+static void fork_before_init(void)
+{
+    use_in_child(false);
+}
+
+static void fork_after_init(void)
+{
+    use_in_child(true);
 }
 
 const struct conform_case conform_life_cases[] = {
@@ -279,5 +299,6 @@ const struct conform_case conform_life_cases[] = {
     {"contexts", "life", "contexts come and go beside one that is used", contexts, 11, 60, false},
     {"init_again", "life", "init after all comms are closed, without unloading", init_again, 0, 60, false},
     {"fork_before_init", "life", "a fork between dlopen and init", fork_before_init, 0, 60, false},
+    {"fork_after_init", "life", "a fork of a process that has initialised it", fork_after_init, 0, 60, false},
     {0},
 };
