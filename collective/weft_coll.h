@@ -6,7 +6,8 @@
  * Conventions are those of weft.h, but for one: the calls here never set weft_last_error(). In addition:
  *   - A group has no thread. It makes progress only inside its calls: those that wait, those with _start,
  *     weft_group_poll() and weft_group_status(). A member that makes none of them answers no other member. (Its death,
- *     or that it is stopped, shows all the same.)
+ *     or that it is stopped, shows all the same.) While sessions are being opened it has to make one every 4 seconds:
+ *     the other side waits 5 s for each step.
  *   - Any thread may call, also several at once.
  */
 #ifndef WEFT_COLL_H

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/group/group.h"
 #include "collective/group/words.h"
 
 #define STRANGERS_MAX 256
@@ -14,7 +13,7 @@
 #define CROSSED_NS (1000 * 1000000LL) /* for the other side's dial to arrive */
 /* Tries end after this, where no operation has a deadline: the member has gone, and whoever knew it is gone, too. */
 #define UNREACHED_NS (30 * 1000000000LL)
-#define HELLO_NS (5 * 1000000000LL) /* for a stranger to say who it is */
+#define HELLO_NS (5 * 1000000000LL) /* for a stranger to open its connections, and then to say who it is */
 #define OPEN_MS 10000               /* the library answers for the other side's group, if it has one */
 
 static void tidy(struct wf_coll_hub *hub, struct wf_coll_session *session)
@@ -418,6 +417,8 @@ void wf_coll_connected(struct wf_coll_hub *hub, struct weft_peer *peer, struct w
                                                                 : NULL;
     if (place && !*place && !session->dials) {
         *place = connection;
+        if (session->control && session->data && session->work) /* HELLO may need one more call of its program */
+            session->deadline_ns = wf_coll_now_ns() + HELLO_NS;
         wf_coll_wake(hub);
     } else if (place) { /* no member opens a second one */
         wf_coll_session_close(hub, session);
