@@ -1,6 +1,6 @@
 /*
- * test_group_slow.c: a member whose program seldom makes a call of its group. Its calls are made here one by one, and
- * the time between two of them passes for libweft_coll alone, at the other member.
+ * test_group_slow.c: a member whose program seldom makes a call of its group, or none any more. The time in which
+ * nothing happens passes for libweft_coll alone.
  */
 #include "group_support.h"
 
@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SIZE = 4, ANSWERS = 2, DIALS = 3 }; /* these two have no session at first */
-enum { HAS_COME = 8, HAS_OPENED };         /* places in `value` */
+enum { SIZE = 4, ANSWERS = 2, DIALS = 3 };               /* these two have no session at first */
+enum { HAS_COME = 8, HAS_OPENED, HAS_LEFT, WAS_MISSED }; /* places in `value` */
 
 #define PAUSE_NS (4 * 1000000000LL) /* between two calls of the one that dials; the other waits 5 s for it */
 
@@ -25,6 +25,7 @@ static void *real(const char *name)
 
 static int64_t ahead_ns;
 static int peers, connections; /* that have come */
+static bool hurries;           /* who opens a connection with a limit has a little time for it */
 static bool one_batch, holds;  /* the polls after the next one that finds something find nothing; they do */
 
 static bool is_of_group(void *caller)
@@ -60,6 +61,17 @@ int weft_queue_poll(struct weft_queue *queue, struct weft_completion *completion
     int count = holds ? 0 : poll_queue(queue, completions, max);
     holds |= one_batch && count > 0;
     return count;
+}
+
+int weft_connection_open_start(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t id,
+                               const struct weft_options *options, struct weft_request **out, struct weft_error *err)
+{
+    int (*open)(struct weft_endpoint *, struct weft_peer *, uint32_t, const struct weft_options *,
+                struct weft_request **, struct weft_error *) = real("weft_connection_open_start");
+    struct weft_options changed = *options;
+    if (hurries && changed.timeout_ms > 0)
+        changed.timeout_ms = 100;
+    return open(endpoint, peer, id, &changed, out, err);
 }
 
 static void say(struct group_process *process, int place)
@@ -143,14 +155,63 @@ static int meet(struct group_process *process, struct weft_group *group, struct 
     return result < 0 ? result : group_pass(process, group, GROUP_MS, err);
 }
 
-static void has_time_for_each_step(void)
+static void with(int (*body)(struct group_process *, struct weft_group *, struct weft_error *))
 {
     struct group_world world;
-    group_world_create(&world, SIZE, meet);
+    group_world_create(&world, SIZE, body);
     group_start_all(&world);
     group_join_all(&world);
     group_check_all(&world, -1, 0, NULL);
     group_world_destroy(&world);
+}
+
+static void has_time_for_each_step(void)
+{
+    with(meet);
+}
+
+/* --- one that has left --- */
+
+/* Its context is there, and lets others connect. Nobody opens connections for it. */
+static void leave(struct group_process *process, struct weft_group *group)
+{
+    weft_group_destroy(group);
+    say(process, HAS_LEFT);
+    hear(process, WAS_MISSED);
+    loop_context_end(process->context);
+    process->world->shared->status[process->slot] = 0;
+    _exit(0);
+}
+
+/* That it has left was told to others only. */
+static void miss(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    struct weft_connection *connection;
+    int64_t limit = loop_now_ms() + LOOP_WAIT_MS / 2;
+    hear(process, HAS_LEFT);
+    hurries = true;
+    while (weft_group_connection(group, DIALS, 0, &connection, err) < 0 && !strstr(err->text, "cannot be reached: ")) {
+        LOOP_CHECK(loop_now_ms() < limit, "it waits for ever: '%s'", err->text);
+        loop_sleep_ms(5);
+        ahead_ns += 1000000000;
+    }
+    LOOP_CHECK(strstr(err->text, "cannot be reached: "), "a connection with a member that has left");
+    say(process, WAS_MISSED);
+}
+
+static int leave_unseen(struct group_process *process, struct weft_group *group, struct weft_error *err)
+{
+    int result = group_pass(process, group, GROUP_MS, err);
+    if (result == 0 && process->rank == DIALS)
+        leave(process, group);
+    else if (result == 0 && process->rank == ANSWERS)
+        miss(process, group, err);
+    return result;
+}
+
+static void does_not_wait_for_one_that_has_left(void)
+{
+    with(leave_unseen);
 }
 
 int main(int argc, char **argv)
@@ -158,6 +219,7 @@ int main(int argc, char **argv)
     loop_begin(argc, argv);
     const struct CMUnitTest tests[] = {
         LOOP_CASE(has_time_for_each_step, 30),
+        LOOP_CASE(does_not_wait_for_one_that_has_left, 60),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
