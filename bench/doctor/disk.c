@@ -1,6 +1,8 @@
 /* Is there room for results and logs where they go? */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -11,7 +13,22 @@
 
 #define LEAST_BYTES (16u << 20)
 
-/* Of the folder, or the nearest one above it that is there. -ENOTDIR, -EACCES, -EROFS: nothing can be made in it. */
+/* Some file systems refuse files whatever the permissions say, such as /proc. */
+static int try_file(const char *folder)
+{
+    char name[WF_VALUE_MAX + 32];
+
+    snprintf(name, sizeof name, "%s/.weft-probe-XXXXXX", folder);
+    int fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    unlink(name);
+    close(fd);
+    return 0;
+}
+
+/* Of the folder, or the nearest one above it that is there. Otherwise why no file can be made in it: -ENOTDIR, -EACCES,
+ * -EROFS, -ENOSPC and the like. */
 static int look(const char *path, struct statvfs *system)
 {
     char folder[WF_VALUE_MAX];
@@ -29,7 +46,7 @@ static int look(const char *path, struct statvfs *system)
     struct stat file;
     if (stat(folder, &file) == 0 && !S_ISDIR(file.st_mode))
         return -ENOTDIR;
-    return access(folder, W_OK | X_OK) == 0 ? 0 : -errno;
+    return access(folder, W_OK | X_OK) == 0 ? try_file(folder) : -errno;
 }
 
 static void check_folder(struct doctor *doctor, const char *what, const char *path)
@@ -38,18 +55,23 @@ static void check_folder(struct doctor *doctor, const char *what, const char *pa
     char free_bytes[32], remedy[160];
 
     int code = look(path, &system);
-    if (code < 0) {
+    bool full = code == -ENOSPC || code == -EDQUOT;
+    if (code < 0 && !full) {
         snprintf(remedy, sizeof remedy, "name a folder that you may write to (%s)", what);
-        doctor_fault(doctor, "disk", remedy, "nothing can be written to %.200s: %s", path, strerror(-code));
+        doctor_fault(doctor, "disk", remedy, "no file can be made in %.200s: %s", path, strerror(-code));
         return;
     }
     uint64_t bytes = (uint64_t)system.f_bavail * system.f_frsize;
     snprintf(remedy, sizeof remedy, "delete something there, or name a folder elsewhere (%s)", what);
     bench_human_bytes(bytes, free_bytes, sizeof free_bytes);
-    if (bytes < LEAST_BYTES)
+    if (system.f_blocks > 0 && bytes < LEAST_BYTES)
         doctor_fault(doctor, "disk", remedy, "the file system of %.200s is full: %s are left", path, free_bytes);
     else if (system.f_files > 0 && system.f_favail == 0)
         doctor_fault(doctor, "disk", remedy, "the file system of %.200s has no inode left for another file", path);
+    else if (full)
+        doctor_fault(doctor, "disk", remedy, "no file can be made in %.200s: %s", path, strerror(-code));
+    else if (system.f_blocks == 0) /* as of tmpfs without a limit */
+        doctor_good(doctor, "disk", "a file can be made in %.200s, and the file system says no limit", path);
     else
         doctor_good(doctor, "disk", "%s are free at %.200s", free_bytes, path);
 }

@@ -131,10 +131,27 @@ for node in s c; do
     pass_if "$node: the JSON says it" grep -q '"passed": false' $node/mesh.json
     pass_if "$node: and the status" grep -q '"exit_status": 1' $node/mesh.json
 done
+# ---- what weft doctor says of such places
+# diagnosed STATUS FOLDER WORDS: that of the disk.
+diagnosed() {
+    weft doctor --rails 127.0.0.1 --port 0 --out "$2"
+    pass_if "doctor, $2: status $status: $(cat out)" [ "$status" -eq "$1" ]
+    pass_if "doctor, $2: told: $(grep disk: out)" grep -q "disk: .*$3" <(flat out)
+}
+ip link set lo up
+file_system endless size=0
+file_system crowded size=64m,nr_inodes=2
+touch crowded/filler
+diagnosed 1 /proc 'no file can be made in /proc: .*name a folder that you may write to (--out)'
+diagnosed 1 fixed 'no file can be made in fixed: Read-only file system'
+diagnosed 1 crowded 'the file system of crowded has no inode left for another file: delete something there'
+diagnosed 1 full 'the file system of full is full'
+diagnosed 0 endless 'a file can be made in endless, and the file system says no limit'
+pass_if "doctor leaves nothing: $(ls -A endless)" [ -z "$(ls -A endless)" ]
+
 # ---- names that are no UTF-8, as JSON has to be: of this host, of an interface, of a file
 printf 'w\344g' >/proc/sys/kernel/hostname
 rail=$'r\344il'
-ip link set lo up
 ip link add "$rail" type veth peer name far && ip addr add 10.9.9.1/24 dev "$rail" || skip "no veth interfaces here"
 ip link set "$rail" up && ip link set far up
 printf 'rails = %s # f\374r alle\n' "$rail" >$'r\344il.conf'
@@ -159,5 +176,5 @@ named peers --tools weft --size 64K --rounds 1 --seconds 0.02 --rails "$rail"
 named collective -b 8 -e 8 -n 1 --duration 1 --rounds 1 --backend weft --rails "$rail"
 named straggler --barriers 20 --interval-ms 1 --rails "$rail"
 named setup-cost -n 1 --rails "$rail"
-umount full small fixed
+umount full small fixed endless crowded
 finish
