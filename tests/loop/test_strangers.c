@@ -81,6 +81,7 @@ struct listening {
     struct weft_context *context;
     pthread_barrier_t *start;
     int result;
+    struct weft_error err;
 };
 
 static void *listen_now(void *arg)
@@ -88,7 +89,7 @@ static void *listen_now(void *arg)
     struct listening *listening = arg;
 
     pthread_barrier_wait(listening->start);
-    listening->result = weft_listen(listening->context, "127.0.1.1:0", NULL);
+    listening->result = weft_listen(listening->context, "127.0.1.1:0", &listening->err);
     return NULL;
 }
 
@@ -114,6 +115,8 @@ static void two_listen_at_once(void)
         LOOP_CHECK((first == 0 && second == -EALREADY) || (first == -EALREADY && second == 0), "%d and %d", first,
                    second);
         LOOP_CHECK(weft_listen_port(node.context) > 0, "no port");
+        const char *why = listening[first ? 0 : 1].err.text;
+        LOOP_CHECK(strstr(why, "listen") && !strstr(why, "port 0"), "the one too many is told '%s'", why);
         loop_node_stop(&node);
     }
 }

@@ -147,8 +147,12 @@ static bool begin_to_listen(struct wf_door *door)
 int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address, struct wf_status *status)
 {
     struct wf_sessions *sessions = door->sessions;
-    if (!begin_to_listen(door))
-        return wf_fail(status, -EALREADY, "this context listens on port %d already", door->port);
+    if (!begin_to_listen(door)) {
+        int port = door->port; /* 0: the other call has not come so far, and may fail */
+        return port ? wf_fail(status, -EALREADY, "this context listens on port %d already", port)
+                    : wf_fail(status, -EALREADY,
+                              "another thread is making this context listen: call weft_listen() once per context");
+    }
     struct sockaddr_storage bound = *address;
     int vain[PORTS_TRIED], tried = 0; /* listeners that keep the kernel from choosing their port again */
     int result = listen_everywhere(door, address, &bound, status);
