@@ -14,10 +14,11 @@
 struct plugin_joining {
     struct plugin_task task; /* first: what is under way */
     struct plugin_joining *next;
-    uint64_t number;                    /* stands in the handle */
-    int64_t deadline_ns, again_ns;      /* gives up; tries again */
-    struct plugin_waiting waiting;      /* for accept() */
-    struct plugin_session *session;     /* on which it opens; NULL: it does not */
+    uint64_t number;                /* stands in the handle; 0: its user is gone, and it ends with what is under way */
+    const struct plugin_user *user; /* whose connect() it is */
+    int64_t deadline_ns, again_ns;  /* gives up; tries again */
+    struct plugin_waiting waiting;  /* for accept() */
+    struct plugin_session *session; /* on which it opens; NULL: it does not */
     struct weft_connection *connection; /* NULL: not open */
     bool ended;                         /* the task has, with `status` and `text` */
     int status;
@@ -244,10 +245,38 @@ static void end_task(struct plugin_joining *joining, int status, const char *tex
     snprintf(joining->text, sizeof joining->text, "%s", text);
 }
 
+static void end_joining(struct plugin_device *device, struct plugin_joining *joining)
+{
+    struct plugin_joining **at = &device->joinings;
+    while (*at != joining)
+        at = &(*at)->next;
+    *at = joining->next;
+    free(joining);
+}
+
+/* Its user is gone. If something is under way, it ends with that: the wait for a welcome with the connection, an open
+ * after connect_timeout at the latest. */
+static void give_up(struct plugin_device *device, struct plugin_joining *joining)
+{
+    bool under_way = joining->session && !joining->ended;
+    joining->number = 0;
+    joining->user = NULL;
+    if (joining->connection)
+        close_connection(device, joining->connection, NULL);
+    joining->connection = NULL;
+    if (under_way)
+        return;
+    if (joining->session)
+        plugin_session_leave(device, joining->session);
+    end_joining(device, joining);
+}
+
 static void welcomed(struct plugin_device *device, struct plugin_task *task, const struct weft_completion *completion)
 {
-    (void)device;
-    end_task((struct plugin_joining *)task, completion->status, completion->text);
+    struct plugin_joining *joining = (struct plugin_joining *)task;
+    end_task(joining, completion->status, completion->text);
+    if (joining->number == 0)
+        give_up(device, joining);
 }
 
 static int milliseconds_left(const struct plugin_joining *joining)
@@ -260,11 +289,11 @@ static int milliseconds_left(const struct plugin_joining *joining)
 static void opened(struct plugin_device *device, struct plugin_task *task, const struct weft_completion *completion)
 {
     struct plugin_joining *joining = (struct plugin_joining *)task;
-    if (completion->status < 0) {
-        end_task(joining, completion->status, completion->text);
+    joining->connection = completion->status < 0 ? NULL : completion->connection;
+    if (completion->status < 0 || joining->number == 0) {
+        welcomed(device, task, completion);
         return;
     }
-    joining->connection = completion->connection;
     joining->task.ended = welcomed;
     struct weft_options options = {.queue = device->closing, .user_data = &joining->task};
     struct weft_request *request;
@@ -273,12 +302,14 @@ static void opened(struct plugin_device *device, struct plugin_task *task, const
         end_task(joining, result, weft_last_error());
 }
 
-static struct plugin_joining *begin_joining(struct plugin_device *device, struct plugin_handle *handle)
+static struct plugin_joining *begin_joining(struct plugin_device *device, const struct plugin_user *user,
+                                            struct plugin_handle *handle)
 {
     struct plugin_joining *joining = calloc(1, sizeof *joining);
     if (!joining)
         return NULL;
     joining->number = handle->joining = device->next_joining++;
+    joining->user = user;
     joining->waiting.since_ns = plugin_now_ns();
     joining->deadline_ns = joining->waiting.since_ns + (int64_t)device->connect_timeout_ms * 1000000;
     joining->next = device->joinings;
@@ -292,15 +323,6 @@ static struct plugin_joining *find_joining(struct plugin_device *device, const s
     while (joining && joining->number != handle->joining)
         joining = joining->next;
     return joining;
-}
-
-static void end_joining(struct plugin_device *device, struct plugin_joining *joining)
-{
-    struct plugin_joining **at = &device->joinings;
-    while (*at != joining)
-        at = &(*at)->next;
-    *at = joining->next;
-    free(joining);
 }
 
 static int open_on(struct plugin_device *device, struct plugin_joining *joining, struct plugin_session *session,
@@ -357,7 +379,8 @@ static enum nccl_result connect_locked(struct plugin_device *device, struct plug
                                        struct plugin_handle *handle, struct plugin_comm **out)
 {
     plugin_look(device);
-    struct plugin_joining *joining = handle->joining ? find_joining(device, handle) : begin_joining(device, handle);
+    struct plugin_joining *joining =
+        handle->joining ? find_joining(device, handle) : begin_joining(device, user, handle);
     if (!joining) {
         plugin_warn("a handle for connect() names a connect that this process has not begun, or there is no memory");
         return NCCL_INVALID_ARGUMENT;
@@ -405,6 +428,18 @@ enum nccl_result plugin_connect(struct plugin_user *user, int traffic_class, int
 }
 
 /* --- the end --- */
+
+void plugin_connects_end(struct plugin_device *device, const struct plugin_user *user)
+{
+    pthread_mutex_lock(&device->lock);
+    for (struct plugin_joining *joining = device->joinings, *next; joining; joining = next) {
+        next = joining->next;
+        if (joining->user == user)
+            give_up(device, joining);
+    }
+    plugin_look(device);
+    pthread_mutex_unlock(&device->lock);
+}
 
 bool plugin_comms_open(struct plugin_device *device)
 {

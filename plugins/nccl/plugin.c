@@ -217,11 +217,14 @@ enum nccl_result plugin_init(struct plugin_user *user, const struct nccl_net_con
     return result;
 }
 
-void plugin_finalize(void)
+void plugin_finalize(const struct plugin_user *user)
 {
     pthread_mutex_lock(&plugin.lock);
     if (plugin.process == getpid() && --plugin.users == 0)
         close_devices();
+    else if (plugin.process == getpid())
+        for (int i = 0; i < plugin.device_count; i++)
+            plugin_connects_end(&plugin.devices[i], user);
     pthread_mutex_unlock(&plugin.lock);
 }
 

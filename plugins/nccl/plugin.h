@@ -67,8 +67,8 @@ struct plugin_device {
 /* Fills `user`; the first one makes the devices. `config` NULL: no wishes. Errors are said. */
 enum nccl_result plugin_init(struct plugin_user *user, const struct nccl_net_config *config, nccl_logger logger,
                              nccl_profiler profiler);
-/* Once for each plugin_init() that went well; the last one ends everything. */
-void plugin_finalize(void);
+/* Once for each plugin_init() that went well: ends what its connect() has begun; the last one ends everything. */
+void plugin_finalize(const struct plugin_user *user);
 enum nccl_result plugin_devices(int *count);
 /* NULL, and it is said: there is no such device. */
 struct plugin_device *plugin_device(int index);
@@ -94,6 +94,8 @@ enum nccl_result plugin_accept(void *listener, void **comm);
 enum nccl_result plugin_connect(struct plugin_user *user, int traffic_class, int device, void *handle, void **comm);
 enum nccl_result plugin_close_listen(void *listener);
 enum nccl_result plugin_close(void *comm);
+/* NCCL calls connect() for the user no more: ends what has not become a comm. */
+void plugin_connects_end(struct plugin_device *device, const struct plugin_user *user);
 /* Does NCCL have comms, listeners or a connect() of the device, or is a thread in a call that holds its lock? */
 bool plugin_comms_open(struct plugin_device *device);
 

@@ -38,7 +38,7 @@ enum nccl_result table_init_v11(void **context, uint64_t comm_id, struct nccl_ne
 enum nccl_result table_finalize(void *context)
 {
     if (context) /* NULL: its init() failed */
-        plugin_finalize();
+        plugin_finalize(context);
     free(context);
     return NCCL_SUCCESS;
 }

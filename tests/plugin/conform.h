@@ -145,6 +145,7 @@ enum nccl_result net_profiler(void **event, int kind, void *at, int64_t plugin, 
 /* Lines of this process so far, by NCCL's level. */
 int log_lines(enum nccl_log_level level);
 const char *log_first(enum nccl_log_level level); /* NULL: none */
+bool log_says(enum nccl_log_level level, const char *words);
 /* A line of this level that names an address or this host; NULL: none. */
 const char *log_names_peer(enum nccl_log_level level);
 int64_t profile_open(void); /* events that started and did not stop */

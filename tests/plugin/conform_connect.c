@@ -145,6 +145,67 @@ static void waits_are_said(void)
     ranks_end();
 }
 
+static void *given_up; /* the context of a communicator that is aborted in its connect */
+
+static void connect_until_said(void *arg)
+{
+    struct link *link = arg;
+    int64_t until = now_ms() + CONFORM_LIMIT_MS;
+    while (!log_says(NCCL_LOG_WARN, "has not called accept()")) {
+        MUST(net_connect(given_up, ranks[0].dev, link->handle, &link->send));
+        CHECK(!link->send, "a comm is there though nobody has called accept");
+        CHECK(now_ms() < until, "no word in the log on who is waited for");
+        sched_yield();
+    }
+}
+
+static void receive_in_vain(void *arg)
+{
+    struct link *link = arg;
+    int64_t until = now_ms() + CONFORM_LIMIT_MS;
+    char byte;
+    void *data = &byte, *mhandle = NULL, *request = NULL;
+    size_t size = 1;
+    int tag = 0, got;
+    bool done = false;
+    while (!link->recv) {
+        MUST(net_accept(link->listener, &link->recv));
+        CHECK(now_ms() < until, "nobody has connected");
+        sched_yield();
+    }
+    MUST(net_reg(link->recv, data, size, NCCL_PTR_HOST, &mhandle));
+    enum nccl_result result = net_irecv(link->recv, 1, &data, &size, &tag, &mhandle, &request);
+    while (result == NCCL_SUCCESS) {
+        CHECK(!done && now_ms() < until, "what a communicator that is gone has begun to connect is still open");
+        if (request)
+            result = net_test(request, &done, &got);
+        else
+            result = net_irecv(link->recv, 1, &data, &size, &tag, &mhandle, &request);
+        sched_yield();
+    }
+    MUST(net_dereg(link->recv, mhandle));
+}
+
+/* NCCL aborts: it calls connect() no more, and finalises that communicator, but not the other one. */
+static void connect_given_up(void)
+{
+    CHECK(setenv("WEFT_CONNECT_TIMEOUT", CONFORM_SLOWER > 1 ? "5" : "2", 1) == 0, "no memory");
+    ranks_begin(1);
+    for (int process = 0; process < conform.processes; process++)
+        links_add(process, process, 0);
+    links_listen();
+    MUST(net_init(&given_up, 77));
+    worker_run(&ranks[0].service, connect_until_said, &links[conform.me]);
+    MUST(net_finalize(given_up));
+    worker_run(&ranks[0].service, receive_in_vain, &links[conform.me]);
+    links_close();
+    links_ring(1);
+    links_open();
+    flows_everywhere(&few);
+    links_close();
+    ranks_end();
+}
+
 static void self(void)
 {
     ranks_begin(1);
@@ -324,6 +385,8 @@ const struct conform_case conform_connect_cases[] = {
      30, false},
     {"waits_are_said", "connect", "the log says that nobody connects, and that nobody accepts", waits_are_said, 0, 60,
      false},
+    {"connect_given_up", "connect", "finalize ends what the communicator has begun to connect", connect_given_up, 11,
+     60, false},
     {"self", "connect", "a process connects to itself, accept and connect on one thread", self, 0, 30, false},
     {"crossed", "connect", "all connect to all at once, themselves included, before there is anything", crossed, 0, 120,
      false},

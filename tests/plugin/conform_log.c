@@ -58,6 +58,16 @@ const char *log_first(enum nccl_log_level level)
     return found;
 }
 
+bool log_says(enum nccl_log_level level, const char *words)
+{
+    bool found = false;
+    pthread_mutex_lock(&lines.mutex);
+    for (int i = 0; i < lines.count && !found; i++)
+        found = lines.level[i] == level && strstr(lines.text[i], words);
+    pthread_mutex_unlock(&lines.mutex);
+    return found;
+}
+
 static bool names_an_address(const char *text)
 {
     char host[256] = "";
