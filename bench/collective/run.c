@@ -14,7 +14,7 @@
 #include "peers/program.h"
 
 #define SLICE_MS 50
-#define SILENT_OPERATIONS 5 /* a line comes after warm-up, two iterations at least, and one that is verified */
+#define SILENT_OPERATIONS 5 /* a line, if an empty one, comes with the first that ends after one such time */
 #define SILENT_SHARES 2     /* and after what is measured: batches that are foreseen may take longer than the share */
 #define GRACE_MS 20000      /* for the other ranks to end by themselves after one has failed: they name it */
 #define BRIEF_MS 2000       /* the same where an MPI has failed: it ends them */

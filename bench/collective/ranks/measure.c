@@ -59,12 +59,23 @@ static int agree(struct rank_world *world, double *number, struct wf_status *sta
 
 /* --- time --- */
 
+/* A line from rank 0 now and then: who reads takes ranks that say nothing for long for ones that hang. */
+static void stay_heard(struct rank_world *world, double now_s)
+{
+    if (world->rank > 0 || now_s - world->heard_s < (double)world->asked->timeout_s)
+        return;
+    rank_say_nothing();
+    world->heard_s = now_s;
+}
+
 static int run_times(struct rank_world *world, struct rank_call *call, uint64_t times, struct wf_status *status)
 {
     int result = 0;
 
-    for (uint64_t i = 0; i < times && result == 0; i++)
+    for (uint64_t i = 0; i < times && result == 0; i++) {
         result = world->backend->run(call, status);
+        stay_heard(world, seconds(CLOCK_MONOTONIC));
+    }
     return result;
 }
 
@@ -80,6 +91,7 @@ static int time_batch(struct rank_world *world, struct rank_call *call, uint64_t
         double now = seconds(CLOCK_MONOTONIC);
         world->times_us[sample->iters++] = (now - before) * 1e6;
         before = now;
+        stay_heard(world, now);
     }
     sample->cpu_s += seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     *took_s += before - begun;
@@ -140,6 +152,7 @@ static int time_them(struct rank_world *world, struct rank_call *call, struct ra
                      struct wf_status *status)
 {
     double took_s = 0;
+    world->heard_s = seconds(CLOCK_MONOTONIC);
     int result = run_times(world, call, world->asked->warmup, status);
 
     if (result == 0)

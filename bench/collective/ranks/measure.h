@@ -17,6 +17,7 @@ struct rank_world {
     double *all;      /* room for what all ranks tell */
     double *times_us; /* of one sample's iterations */
     double open_us;   /* what the backend's open() took */
+    double heard_s;   /* when rank 0 has last said something of this sample */
 };
 
 #define RANK_TOLD 5           /* numbers that a rank tells of a sample */
@@ -49,6 +50,7 @@ struct rank_sample {
 void rank_say_facts(const struct rank_world *world);
 void rank_say_sample(const struct rank_sample *sample);
 void rank_say_lack(const struct rank_call *call, uint64_t bytes, const char *why);
+void rank_say_nothing(void); /* an empty line */
 void rank_say_done(void);
 
 #endif

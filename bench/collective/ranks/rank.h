@@ -4,7 +4,8 @@
  * figures of two backends differ by the backends alone.
  *
  * A program is rank_main() and one struct rank_backend. Rank 0 writes JSON lines: what the backend says of itself
- * ("facts"), then for each operation, size and place a sample or why there is none, and at last RANK_DONE.
+ * ("facts"), then for each operation, size and place a sample or why there is none, and at last RANK_DONE. A sample
+ * that takes long has an empty line before it about every `timeout_s`.
  */
 #ifndef WF_BENCH_RANK_H
 #define WF_BENCH_RANK_H

@@ -39,6 +39,12 @@ void rank_say_lack(const struct rank_call *call, uint64_t bytes, const char *why
     fflush(stdout);
 }
 
+void rank_say_nothing(void)
+{
+    printf("\n");
+    fflush(stdout);
+}
+
 void rank_say_done(void)
 {
     printf(RANK_DONE);
