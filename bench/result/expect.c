@@ -85,11 +85,15 @@ bool bench_expect_met(const struct bench_result *result, char *text, size_t room
     for (int i = 0; i < 2 && judges && set && samples && result->node_count == 2 && used < room; i++) {
         double line = bench_line_rate(result, &bench_ways[i]);
         double rate = bench_way_rate(result, set, &bench_ways[i], samples);
-        if (rate < 0) /* no pair goes this way */
+        if (!bench_plan_has_way(result->plan, &bench_ways[i]))
             continue;
-        met &= line > 0 && rate >= share * line;
-        used += (size_t)snprintf(text + used, room - used, "%s node%d -> node%d reached %.3g", some ? "," : "",
-                                 bench_ways[i].src_node, bench_ways[i].dst_node, line > 0 ? rate / line : 0);
+        bool known = line > 0 && rate >= 0; /* node1 may have told no time */
+        met &= known && rate >= share * line;
+        used += (size_t)snprintf(text + used, room - used, "%s node%d -> node%d ", some ? "," : "",
+                                 bench_ways[i].src_node, bench_ways[i].dst_node);
+        if (used < room)
+            used += known ? (size_t)snprintf(text + used, room - used, "reached %.3g", rate / line)
+                          : (size_t)snprintf(text + used, room - used, "has no figure");
         some = true;
     }
     if (judges && used < room)

@@ -14,8 +14,8 @@ int bench_expect_read(const struct bench_options *options, double *share, struct
  * or nothing to compare with it. */
 int bench_expect_ready(const struct bench_result *result, struct wf_status *status);
 
-/* Whether each direction that has pairs reached the share with the largest size, loaded if that was measured; false where
- * none was measured. What was reached in words: `text`, "" where nothing is expected. */
+/* Whether each direction that has pairs in the plan reached the share with the largest size, loaded if that was
+ * measured; false where one has no figure. What was reached in words: `text`, "" where nothing is expected. */
 bool bench_expect_met(const struct bench_result *result, char *text, size_t room);
 
 #endif

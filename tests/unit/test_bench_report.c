@@ -490,6 +490,26 @@ static void only_ways_with_pairs_are_judged(void **state)
     scene_destroy(scene);
 }
 
+/* A direction that is planned counts, whatever the other node has told of it. */
+static void a_way_without_times_does_not_meet_it(void **state)
+{
+    struct scene *scene = scene_create();
+    char text[256];
+
+    (void)state;
+    add_node(&scene->result, 0, "alpha", 10500);
+    add_node(&scene->result, 1, "beta", 10500);
+    add_set(scene, BENCH_ISOLATED, 1 << 20, 5);
+    set_option(scene, WF_SET_EXPECT, "0.5");
+    assert_true(bench_expect_met(&scene->result, text, sizeof text));
+    for (size_t i = 0; i < scene->result.sample_count; i++)
+        if (scene->result.samples[i].pair.dst_node == 1)
+            scene->result.samples[i].time.p50 = -1;
+    assert_false(bench_expect_met(&scene->result, text, sizeof text));
+    assert_non_null(strstr(text, "node0 -> node1 has no figure, node1 -> node0 reached"));
+    scene_destroy(scene);
+}
+
 static void a_share_of_nothing_is_refused(void **state)
 {
     static const struct bench_backend_ops still = {.name = "null"};
@@ -668,6 +688,7 @@ int main(void)
         cmocka_unit_test(what_is_not_seen_is_said),
         cmocka_unit_test(a_share_is_met_or_not),
         cmocka_unit_test(only_ways_with_pairs_are_judged),
+        cmocka_unit_test(a_way_without_times_does_not_meet_it),
         cmocka_unit_test(a_share_of_nothing_is_refused),
         cmocka_unit_test(odd_links_are_named_once),
         cmocka_unit_test(a_named_endpoint_covers_its_pairs),
