@@ -249,7 +249,7 @@ static int check_settings(const struct sweep *sweep, struct wf_status *status)
     return 0;
 }
 
-/* That the file can be written is known before hours of runs, and that nothing else is written to it. */
+/* Nothing else is written to the file. */
 static int check_save(const struct bench_options *options, struct wf_status *status)
 {
     static const enum wf_setting_id files[] = {WF_SET_JSON, WF_SET_CSV};
@@ -263,7 +263,17 @@ static int check_save(const struct bench_options *options, struct wf_status *sta
         if (strcmp(save, wf_config_text(options->config, files[i])) == 0)
             return wf_fail(status, -EINVAL, "--save and --%s are both %.150s: give one of them another file",
                            wf_setting(files[i])->name, save);
-    return bench_output_check("save", save, status);
+    return 0;
+}
+
+/* That all files can be written is known before hours of runs. --save may name one in the folder of --out, which is
+ * made here. */
+static int prepare_files(struct sweep *sweep, struct wf_status *status)
+{
+    const char *save = sweep->options->save;
+    int result = bench_files_prepare(sweep->options, NULL, &sweep->made_out, status);
+
+    return result || !save ? result : bench_output_check("save", save, status);
 }
 
 /* node0 runs what it is told. */
@@ -385,7 +395,7 @@ static int perform(struct sweep *sweep)
     int result = plan_sweep(sweep, &status);
 
     if (result == 0)
-        result = bench_files_prepare(sweep->options, NULL, &sweep->made_out, &status);
+        result = prepare_files(sweep, &status);
     if (result == 0)
         result = open_journal(sweep, &status);
     bool planned = result == 0;

@@ -237,13 +237,15 @@ expect 2 'is not for' pair --local --auto
 expect 2 'mesh|pair' sweep --measure peers --vary window=1,2
 expect 1 'cannot write' sweep $quick --vary window=1,2 --save /nowhere/best.conf --out nothing
 pass_if "before anything was run" [ ! -e nothing ]
+weft sweep $quick --vary window=1,2 --out made --save made/best.conf
+pass_if "--save in the folder that --out makes: status $status, $(cat err)" [ -s made/best.conf ]
 expect 2 'give one of them another file' sweep --vary window=1,2 --save f --json f
 expect 2 'name a file' sweep --vary window=1,2 --save -
 ln -s not_yet link.conf
-expect 2 'nonsense' sweep --vary nonsense=1 --save link.conf
+expect 2 'journal of another sweep' sweep $quick --vary window=1,2 --out one --save link.conf
 pass_if "what --save leads to is not touched" [ -L link.conf ]
 mkfifo pipe.conf # that nobody reads yet
-expect 2 'nonsense' sweep --vary nonsense=1 --save pipe.conf
+expect 2 'journal of another sweep' sweep $quick --vary window=1,2 --out one --save pipe.conf
 expect 2 'use it with --auto' sweep --vary window=1,2 --runs 50
 expect 2 'so few points are all run' sweep --auto --runs 20 --vary window=1..8
 expect 2 'leave them out with --listen' sweep --listen 127.0.0.1:0 --vary window=1,2
