@@ -1,13 +1,12 @@
 /* Is there room for results and logs where they go? */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "bench/words/folder.h"
 #include "bench/words/words.h"
 #include "parts.h"
 
@@ -16,13 +15,10 @@
 /* Some file systems refuse files whatever the permissions say, such as /proc. */
 static int try_file(const char *folder)
 {
-    char name[WF_VALUE_MAX + 32];
+    int fd = bench_probe_folder(folder);
 
-    snprintf(name, sizeof name, "%s/.weft-probe-XXXXXX", folder);
-    int fd = mkostemp(name, O_CLOEXEC);
     if (fd < 0)
-        return -errno;
-    unlink(name);
+        return fd;
     close(fd);
     return 0;
 }

@@ -1,13 +1,12 @@
 #include "outputs.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bench/words/folder.h"
 #include "bench/words/words.h"
 
 #define PROBES_MAX 8
@@ -78,15 +77,12 @@ static int no_room(const char *option, const char *path, uint64_t bytes, int cod
 static int probe(struct probes *probes, const char *folder, uint64_t bytes, const char *option, const char *path,
                  struct wf_status *status)
 {
-    char name[WF_VALUE_MAX + 32];
+    int fd = bench_probe_folder(folder);
 
-    snprintf(name, sizeof name, "%s/.weft-probe-XXXXXX", folder);
-    int fd = mkostemp(name, O_CLOEXEC);
-    if (fd < 0 && (errno == ENOSPC || errno == EDQUOT))
-        return no_room(option, path, bytes, -errno, status);
+    if (fd == -ENOSPC || fd == -EDQUOT)
+        return no_room(option, path, bytes, fd, status);
     if (fd < 0)
-        return wf_fail(status, -errno, "--%s %.150s: cannot write there: %s", option, path, wf_strerror(errno));
-    unlink(name);
+        return wf_fail(status, fd, "--%s %.150s: cannot write there: %s", option, path, wf_strerror(fd));
     probes->fds[probes->count++] = fd;
     int result = write_much(fd, bytes);
     return result ? no_room(option, path, bytes, result, status) : 0;

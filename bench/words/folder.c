@@ -1,9 +1,14 @@
 #include "folder.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/config.h"
 
 int bench_make_folder(const char *path, struct wf_status *status)
 {
@@ -26,4 +31,16 @@ int bench_make_folder(const char *path, struct wf_status *status)
     if (access(path, W_OK) != 0)
         return wf_fail(status, -errno, "cannot write into the folder %.150s: %s", path, wf_strerror(errno));
     return 0;
+}
+
+int bench_probe_folder(const char *folder)
+{
+    char name[WF_VALUE_MAX + 32];
+
+    snprintf(name, sizeof name, "%s/.weft-probe-XXXXXX", folder);
+    int fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    unlink(name);
+    return fd;
 }

@@ -9,4 +9,8 @@
 /* Creates the folder and those above it. */
 int bench_make_folder(const char *path, struct wf_status *status);
 
+/* Can a file be made in the folder? Makes one that has no name, so that nothing stays whatever ends the process.
+ * Returns its descriptor, which the caller closes, or a negative errno. */
+int bench_probe_folder(const char *folder);
+
 #endif
