@@ -132,6 +132,16 @@ void group_check_all(struct group_world *world, int but, int status, const char 
             group_check(world, i, status, words);
 }
 
+void group_run_all(uint32_t size, int (*body)(struct group_process *, struct weft_group *, struct weft_error *))
+{
+    struct group_world world;
+    group_world_create(&world, size, body);
+    group_start_all(&world);
+    group_join_all(&world);
+    group_check_all(&world, -1, 0, NULL);
+    group_world_destroy(&world);
+}
+
 void group_check_named(struct group_world *world, uint32_t victim, const char *how)
 {
     char words[64];

@@ -63,6 +63,8 @@ void group_world_destroy(struct group_world *world);
 void group_check(struct group_world *world, int slot, int status, const char *words);
 /* The same of every slot but `but` (-1: of all). */
 void group_check_all(struct group_world *world, int but, int status, const char *words);
+/* A world of `size` processes from beginning to end, in which all goes well. */
+void group_run_all(uint32_t size, int (*body)(struct group_process *, struct weft_group *, struct weft_error *));
 /* Every rank but the victim has failed, and names it, and `how`. */
 void group_check_named(struct group_world *world, uint32_t victim, const char *how);
 /* Stops the victim, waits for the others, and kills it. How long they took. */

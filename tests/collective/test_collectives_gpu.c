@@ -61,12 +61,7 @@ static int each(struct group_process *process, struct weft_group *group, struct 
 
 static void through_host_memory(void)
 {
-    struct group_world world;
-    group_world_create(&world, 3, each);
-    group_start_all(&world);
-    group_join_all(&world);
-    group_check_all(&world, -1, 0, NULL);
-    group_world_destroy(&world);
+    group_run_all(3, each);
 }
 
 int main(int argc, char **argv)

@@ -98,12 +98,7 @@ static int alone_body(struct group_process *process, struct weft_group *group, s
 
 static void alone(void)
 {
-    struct group_world world;
-    group_world_create(&world, 1, alone_body);
-    group_start_all(&world);
-    group_join_all(&world);
-    group_check_all(&world, -1, 0, NULL);
-    group_world_destroy(&world);
+    group_run_all(1, alone_body);
 }
 
 /* Rank 0 listens where all know it beforehand. */
@@ -159,12 +154,7 @@ static int poll_barriers(struct group_process *process, struct weft_group *group
 
 static void begun_and_polled(void)
 {
-    struct group_world world;
-    group_world_create(&world, 5, poll_barriers);
-    group_start_all(&world);
-    group_join_all(&world);
-    group_check_all(&world, -1, 0, NULL);
-    group_world_destroy(&world);
+    group_run_all(5, poll_barriers);
 }
 
 /* --- addresses of the caller's own --- */

@@ -89,12 +89,7 @@ static int nearly(struct group_process *process, struct weft_group *group, struc
 
 static void nearly_late(void)
 {
-    struct group_world world;
-    group_world_create(&world, SIZE, nearly);
-    group_start_all(&world);
-    group_join_all(&world);
-    group_check_all(&world, -1, 0, NULL);
-    group_world_destroy(&world);
+    group_run_all(SIZE, nearly);
 }
 
 int main(int argc, char **argv)

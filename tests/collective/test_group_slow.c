@@ -155,19 +155,9 @@ static int meet(struct group_process *process, struct weft_group *group, struct 
     return result < 0 ? result : group_pass(process, group, GROUP_MS, err);
 }
 
-static void with(int (*body)(struct group_process *, struct weft_group *, struct weft_error *))
-{
-    struct group_world world;
-    group_world_create(&world, SIZE, body);
-    group_start_all(&world);
-    group_join_all(&world);
-    group_check_all(&world, -1, 0, NULL);
-    group_world_destroy(&world);
-}
-
 static void has_time_for_each_step(void)
 {
-    with(meet);
+    group_run_all(SIZE, meet);
 }
 
 /* --- one that has left --- */
@@ -211,7 +201,7 @@ static int leave_unseen(struct group_process *process, struct weft_group *group,
 
 static void does_not_wait_for_one_that_has_left(void)
 {
-    with(leave_unseen);
+    group_run_all(SIZE, leave_unseen);
 }
 
 int main(int argc, char **argv)

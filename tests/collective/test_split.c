@@ -105,19 +105,9 @@ static int shapes(struct group_process *process, struct weft_group *group, struc
     return result;
 }
 
-static void with(int (*body)(struct group_process *, struct weft_group *, struct weft_error *))
-{
-    struct group_world world;
-    group_world_create(&world, SIZE, body);
-    group_start_all(&world);
-    group_join_all(&world);
-    group_check_all(&world, -1, 0, NULL);
-    group_world_destroy(&world);
-}
-
 static void of_all_shapes(void)
 {
-    with(shapes);
+    group_run_all(SIZE, shapes);
 }
 
 /* --- many at once --- */
@@ -185,7 +175,7 @@ static int many(struct group_process *process, struct weft_group *group, struct 
 
 static void many_at_once(void)
 {
-    with(many);
+    group_run_all(SIZE, many);
 }
 
 /* --- a call that waits sleeps --- */
@@ -218,7 +208,7 @@ static int sleep_meanwhile(struct group_process *process, struct weft_group *gro
 
 static void sleeps_meanwhile(void)
 {
-    with(sleep_meanwhile);
+    group_run_all(SIZE, sleep_meanwhile);
 }
 
 /* --- what ends, and what goes on --- */
@@ -347,7 +337,7 @@ static int leave(struct group_process *process, struct weft_group *group, struct
 
 static void leaves(void)
 {
-    with(leave);
+    group_run_all(SIZE, leave);
 }
 
 /* Ranks 0 and 3 are a pair, and have no session. Rank 0 leaves it before rank 3 needs it. `number`: after an operation
@@ -421,7 +411,7 @@ static int differ(struct group_process *process, struct weft_group *group, struc
 
 static void wrong_use(void)
 {
-    with(differ);
+    group_run_all(SIZE, differ);
 }
 
 /* One does not split: the parent ends, with its name. */
@@ -439,7 +429,7 @@ static int split_late(struct group_process *process, struct weft_group *group, s
 
 static void late_in_a_split(void)
 {
-    with(split_late);
+    group_run_all(SIZE, split_late);
 }
 
 /* The parent is destroyed first, with an operation of the other one under way that nobody ends. */
@@ -455,7 +445,7 @@ static int keep(struct group_process *process, struct weft_group *group, struct 
 
 static void destroyed_last(void)
 {
-    with(keep);
+    group_run_all(SIZE, keep);
 }
 
 /* What is left says why it has ended. */

@@ -42,12 +42,7 @@ static int split_at_once(struct group_process *process, struct weft_group *group
 
 static void at_once(void)
 {
-    struct group_world world;
-    group_world_create(&world, SIZE, split_at_once);
-    group_start_all(&world);
-    group_join_all(&world);
-    group_check_all(&world, -1, 0, NULL);
-    group_world_destroy(&world);
+    group_run_all(SIZE, split_at_once);
 }
 
 /* --- the most --- */
