@@ -249,8 +249,8 @@ static void other_messages_are_not_compared(void **state)
         "[{\"mode\":\"loaded\",\"size_bytes\":1024}]",
         "[{\"mode\":\"loaded\",\"size_bytes\":1024},{\"mode\":\"isolated\",\"size_bytes\":1048576}]",
         "[{\"mode\":\"loaded\",\"size_bytes\":1024},{\"mode\":\"loaded\",\"size_bytes\":2097152}]",
-        "[{\"mode\":\"loaded\",\"size_bytes\":1024},{\"mode\":\"loaded\",\"size_bytes\":1048576},"
-        "{\"mode\":\"loaded\",\"size_bytes\":4194304}]",
+        ("[{\"mode\":\"loaded\",\"size_bytes\":1024},{\"mode\":\"loaded\",\"size_bytes\":1048576},"
+         "{\"mode\":\"loaded\",\"size_bytes\":4194304}]"),
         "[]",
     };
     json_t *first = json_loads("[{\"mode\":\"loaded\",\"size_bytes\":1024,\"value\":1.0},"
