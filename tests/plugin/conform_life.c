@@ -288,6 +288,9 @@ static void fork_before_init(void)
 
 static void fork_after_init(void)
 {
+#ifdef __SANITIZE_ADDRESS__ /* gcc 12's does not free its allocator in the child of what the other threads held */
+    conform_skip("this address sanitizer may hang in the child of a process with threads");
+#endif
     use_in_child(true);
 }
 
