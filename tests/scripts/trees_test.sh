@@ -27,7 +27,7 @@ while (($#)); do
 done
 if ((builds)); then
     mkdir -p -- "$folder/bin"
-    [[ ${NOTHING_TO_DO-} ]] || cp -- "$MADE" "$folder/bin/weft"
+    [[ ${NOTHING_TO_DO-} ]] || { cp -- "$MADE" "$folder/bin/new" && mv -f -- "$folder/bin/new" "$folder/bin/weft"; }
     sleep "${TAKES:-0}"
     echo 'the end' >>"$ASKED"
 else
