@@ -82,7 +82,8 @@ static void connection_close_gives_up_in_time(void)
     LOOP_CHECK(weft_connection_close(LEFT, 200, &err) == -ETIMEDOUT, "nobody receives");
     LOOP_CHECK(err.text[0], "no text");
     LEFT = NULL;
-    LOOP_CHECK(loop_now_ms() - start < LOOP_WAIT_MS / 4, "took %lld ms", (long long)(loop_now_ms() - start));
+    /* half of the setting timeout, in every build: a close that waits for that instead of its own limit takes longer */
+    LOOP_CHECK(loop_now_ms() - start < 15000, "took %lld ms", (long long)(loop_now_ms() - start));
     loop_done(message.send, -ECANCELED, 0);
     loop_message_destroy(&message);
     loop_pair_destroy(&pair);
