@@ -205,8 +205,8 @@ WEFT_API int weft_group_fd(struct weft_group *group);
  *     not started it. A member that is lost, or leaves before it has done its part, ends it everywhere with its name.
  *     A member with which no session can be opened ends it, too: at the deadline, or without one after 30 seconds.
  *   - Errors: -EINVAL, of the arguments, and of GPU memory those of weft_register() and weft_gpu_copy() (nothing has
- *     begun: the others wait for this member), -ENOMEM, -EMFILE more
- *     sessions are needed than weft_group_options.sessions allows, and those of the group, which they end.
+ *     begun: the others wait for this member), -ENOMEM, -EMFILE more sessions are needed than
+ *     weft_group_options.sessions allows, and those of the group, which they end.
  *
  * Which algorithm serves an operation depends on its kind, its bytes and the number of members alone: see
  * weft_group_algorithms(). With the algorithm the order of summation is fixed, too: the bits of a result are the same
@@ -214,17 +214,16 @@ WEFT_API int weft_group_fd(struct weft_group *group);
  *
  *   - ring: of element e of the chunk of rank c: ((x(c+1) + x(c+2)) + ...) + x(c), the ranks modulo N. The chunk of
  *     rank c of an all-reduce is elements c * count / N (rounded down) up to (c+1) * count / N; of a reduce-scatter,
- * the elements that rank c gets.
+ *     the elements that rank c gets.
  *   - tree (doubling, halving): let P be the largest power of two up to N, and R = N - P. The first 2R ranks are
  *     added in pairs, x(0) + x(1), x(2) + x(3), and so on, and the others are as they are: that makes P values, in
- * their order. Then neighbours are added, y(0) + y(1), y(2) + y(3), and so on, until one value is left.
+ *     their order. Then neighbours are added, y(0) + y(1), y(2) + y(3), and so on, until one value is left.
  *
  * Each addition is rounded to the type, to nearest, ties to even: 16-bit types are added as float32, and rounded after
  * each addition. Sums of integers wrap around. An average is the sum, so rounded, divided by N, and rounded once more
  * (16-bit types: divided as float32; integers: towards 0). Of minimum and maximum, -0 is less than 0. A result that is
  * no number is the quiet NaN without sign and payload, of minimum and maximum also if only one element is none.
- * Denormal numbers stay, where the calling thread has not turned them off. A group of one member
- * copies.
+ * Denormal numbers stay, where the calling thread has not turned them off. A group of one member copies.
  */
 
 enum weft_type {

@@ -10,7 +10,7 @@
  * may differ by any amount. The last rank waits least: as long as a barrier takes where nobody is late. That is what
  * the network adds, and a figure can be wrong by so much. A message that gets lost on the way up keeps all waiting, the
  * rank that sent it, too; one on the way down keeps those below it, which are up to two thirds of a tree. Hence the
- * lower third (the value that a third of the others do not exceed, of 2 to 6 others the least), and not the median: it
+ * lower third (the value that a third of the others do not exceed, of 2 to 5 others the least), and not the median: it
  * is of a rank that heard in time. So many others less one may be late at once. Of two ranks one is compared with one:
  * there a packet that gets lost on the way to rank 1 makes rank 0 late.
  *

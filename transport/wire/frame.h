@@ -18,10 +18,12 @@
 enum wf_frame_type {
     WF_DATA = 1,    /* payload [offset, offset+length) of msg; key = tag */
     WF_OFFER = 2,   /* introduces msg without payload; total, key = tag */
-    WF_GRANT = 3,   /* PEER msg may be sent up to offset; for a write: has landed up to it */
+    WF_GRANT = 3,   /* PEER msg may be sent up to offset; for a write, or with base = WF_BASE_LANDED: has landed up to
+                     * it; key = domain + 1: all of it may come on the device channels of that domain, 0: on none */
     WF_READ = 4,    /* reads `total` bytes at `base` under `key`; the reply is DATA with this msg */
-    WF_REFUSE = 5,  /* ends msg; key = status (negative errno as u64); offset = unsolicited bytes its sender spent */
-    WF_OPEN = 6,    /* conn opened; key = endpoints (opener << 32 | peer), offset = introduction limit */
+    WF_REFUSE = 5,  /* ends msg; key = status (negative errno as u64); from the sender of msg, offset = the unsolicited
+                     * bytes it spent on msg; base = the number of a list that will not be used, or 0 */
+    WF_OPEN = 6,    /* conn opened; key = endpoints (opener << 32 | peer), offset = introduction limit, base = class */
     WF_OPENED = 7,  /* answer; offset = introduction limit */
     WF_CLOSE = 8,   /* msg = one more than the number of the last message */
     WF_CLOSED = 9,  /* answer */
@@ -30,7 +32,7 @@ enum wf_frame_type {
     WF_CREDIT = 17, /* conn 0: offset = limit of unsolicited bytes; else offset = introduction limit of conn */
     WF_PING = 18,   /* msg = a number */
     WF_PONG = 19,   /* msg = the number of the PING */
-    WF_BYE = 20,    /* key = reason (0: done; else negative errno as u64) */
+    WF_BYE = 20,    /* the session ends; key = 0; a receiver does not look at it */
     WF_TRIAL = 21,  /* the pattern that the payload stream begins with comes (pattern.h) */
 };
 

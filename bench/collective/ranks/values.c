@@ -137,7 +137,8 @@ static double as_number(enum rank_type type, const void *at)
     return type == RANK_FLOAT64 ? *(const double *)at : *(const float *)at;
 }
 
-/* The same bits, or an average of floating-point numbers that is off by two units in the last place. */
+/* The same bits, or an average of floating-point numbers that is off by no more than two units in the last place of a
+ * 16-bit type, or 8 epsilon of a wider one. */
 static bool right(const struct rank_call *call, const char *at, const char *expected)
 {
     uint64_t bytes = rank_type_bytes(call->type);
