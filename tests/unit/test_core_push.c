@@ -222,6 +222,28 @@ static void test_it_waits_where_none_has_room(void **state)
     assert_int_equal(stage->connection->small_pending, 0);
 }
 
+/* What the channel that sends leaves to one of another worker does not wait until somebody comes by: its worker is
+ * told, and woken. */
+static void test_another_worker_is_told_at_once(void **state)
+{
+    struct stage *stage = *state;
+    struct wf_worker *other = stage->scene.crew.workers[0];
+    assert_true(wf_worker_try(other));
+    wf_worker_drive(other, 0); /* of what made the session */
+    wf_worker_leave(other);
+    int wakes = stage->scene.engines[0]->wakes;
+    struct weft_request *request;
+    wf_session_lock(stage->session);
+    struct wf_outbound *outbound = begin_send(stage, SMALL, &request);
+    wf_channel_tx_due(stage->session->lines.channels[1]);
+    assert_false(atomic_load(&other->has_mail));
+    wf_session_unlock_and_push(stage->session, outbound);
+    assert_true(wf_request_collect(request, NULL));
+    assert_true(atomic_load(&other->has_mail));
+    assert_int_equal(stage->scene.engines[0]->wakes, wakes + 1);
+    assert_sent_on(stage, 0);
+}
+
 /* --- brief messages --- */
 
 /* As weft_send() of a brief message. Its request ends with the session. */
@@ -355,6 +377,7 @@ int main(void)
         ON_STAGE(test_another_one_takes_what_the_first_has_no_room_for),
         ON_STAGE(test_it_waits_where_none_has_room),
         ON_SPLIT_STAGE(test_the_first_idle_channel_takes_it),
+        ON_SPLIT_STAGE(test_another_worker_is_told_at_once),
         ON_SPLIT_STAGE(test_the_caller_sends_a_brief_message),
         ON_SPLIT_STAGE(test_brief_messages_do_not_pile_up),
         ON_SPLIT_STAGE(test_a_slow_rail_takes_no_brief_message_alone),
