@@ -7,6 +7,7 @@
 
 #include "core/message/inbound.h"
 #include "core/message/outbound.h"
+#include "core/message/outbound_parts.h"
 #include "core/request/pieces.h"
 #include "core/message/ready.h"
 #include "wire/frame.h"
@@ -443,6 +444,24 @@ static void test_large_messages_of_a_device_are_offered(void **state)
     message->device = NULL;
 }
 
+/* Cancelled while a copy to its slot is under way, a message leaves the line at once and ends after the copy: meanwhile
+ * its connection has nothing to send. */
+static void test_a_doomed_message_is_not_to_be_sent(void **state)
+{
+    struct scene *scene = *state;
+    struct weft_connection *connection = scene_connect(scene, CONNECTION, LIMIT);
+    struct wf_outbound *message = post_message(connection, SMALL);
+    assert_rings(connection, false, true);
+    message->in_engine = 1;
+    wf_outbound_refuse_unheard(message, -ECANCELED);
+    assert_rings(connection, false, false);
+    assert_int_equal(message->doomed, -ECANCELED);
+    message->in_engine = message->doomed = 0;
+    wf_outbound_refuse_unheard(message, -ECANCELED);
+    assert_rings(connection, false, false);
+    assert_null(wf_outbound_first_of(&connection->pending));
+}
+
 /* --- frames --- */
 
 static void test_take(void **state)
@@ -736,6 +755,7 @@ int main(void)
         IN_SCENE(test_writes_and_the_head_by_posting),
         IN_SCENE(test_a_slow_device_holds_nobody_up),
         IN_SCENE(test_large_messages_of_a_device_are_offered),
+        IN_SCENE(test_a_doomed_message_is_not_to_be_sent),
         IN_SCENE(test_take),
         IN_SCENE(test_reads_are_asked_for),
         IN_SCENE(test_what_was_announced_is_taken_back),
