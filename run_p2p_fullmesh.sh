@@ -14,7 +14,7 @@ usage() {
 usage: run_p2p_fullmesh.sh [local | lab | server | client ADDR[:PORT]] [option of `weft mesh`]...
 
 Measures every directed pair of endpoints between two nodes, sends what was measured again and verifies it, prints the
-matrix; the last line says how much was measured, and how much of it verified.
+matrix; the last lines say how much was measured, how much of it verified, and where the results are.
 
   local         (default) both nodes on this machine, over two loopback rails
   lab           both nodes on this machine, in network namespaces of their own that rate-limited rails join:

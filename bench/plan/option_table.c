@@ -90,8 +90,10 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
     [OPT_COLL_PROCESSES] = ROW("processes", 0, NEEDED, RANKS, NODES, "N,...|found",
                                "so many ranks, started here, one number after the other; found: this is one of the "
                                "ranks that a launcher has started (default: 2; weft straggler: 4)"),
-    [OPT_COLL_HOSTS] = ROW("hosts", 0, NEEDED, RANKS, NODES, "HOST,...",
-                           "start the ranks there by --rsh instead, in turns; this program lies at the same place"),
+    [OPT_COLL_HOSTS] =
+        ROW("hosts", 0, NEEDED, RANKS, NODES, "HOST,...",
+            "start the ranks there by --rsh instead, as many at each: the first ones at the first host; this "
+            "program lies at the same place"),
     [OPT_COLL_RSH] = ROW("rsh", 0, NEEDED, RANKS, NODES, "PROGRAM",
                          "what starts a command on a host: PROGRAM HOST COMMAND (default: ssh)"),
     [OPT_COLL_MEETING] = ROW("meeting", 0, NEEDED, RANKS, NODES, "DIR",

@@ -127,7 +127,7 @@ export LD_LIBRARY_PATH=$PWD/driver
 run 0 pair --size 64K -n 2 --backend nccl --nccl-library venv/lib/python3.11/site-packages/nvidia/nccl/lib
 run 77 pair --size 64K -n 2 --backend nccl
 if grep -q 'no libnccl.so.2' err; then # this machine has no NCCL of its own
-    told 'nvidia/nccl/lib of VIRTUAL_ENV, CONDA_PREFIX and python3'
+    told 'in lib and the Python packages of VIRTUAL_ENV, CONDA_PREFIX and python3'
     told '/usr/local/cuda*/lib64'
     VIRTUAL_ENV=$PWD/venv run 0 pair --size 64K -n 2 --backend nccl
     pass_if "a wheel's library: $(jq -c '.host[0].backends' result.json)" json \

@@ -272,8 +272,9 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_MODE] = CHOICE(
         BENCH, WHAT, MESH | SWEEP, "mode", "both", "isolated|loaded|both",
         "Whether pairs send one at a time (isolated), all at once (loaded), or first the one and then the other."),
-    [WF_SET_INFLIGHT] = INT(BENCH, HOW, RUNS | PEERS, "inflight", "0", "messages", 0, 65536,
-                            "Messages outstanding per pair; 0 means 1 for mesh, and for pair 16, or as many as 1G holds."),
+    [WF_SET_INFLIGHT] =
+        INT(BENCH, HOW, RUNS | PEERS, "inflight", "0", "messages", 0, 65536,
+            "Messages outstanding per pair; 0 means 1 for mesh, and for pair 16, or as many as 1G holds."),
     [WF_SET_BUFFERS] = INT(BENCH, HOW, RUNS | PEERS, "buffers", "0", "buffers", 0, 65536,
                            "Buffers that the messages of a pair take turns in, at each side.",
                            .more = "0 means one for each in flight at the receiver, and shared memory at the sender."),
@@ -316,8 +317,9 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
              "The least share of the rails' line rate, above 0 and up to 1, that each direction has to "
              "reach.",
              .more = "This is with the largest size; below it weft mesh and pair end with status 1.", .value = "RATIO"),
-    [WF_SET_LOG_DIR] = TEXT(BENCH, OUTPUT, MESH | PAIR | DOCTOR, "log_dir", "",
-                            "The folder for one log per endpoint; empty means none are written.", .value = "DIR"),
+    [WF_SET_LOG_DIR] =
+        TEXT(BENCH, OUTPUT, MESH | PAIR | DOCTOR, "log_dir", "",
+             "The folder for one log per endpoint of weft mesh; empty means none are written.", .value = "DIR"),
     [WF_SET_WATCH_MEMORY] =
         FLAG(BENCH, HOW, MESH | PAIR, "watch_memory", "0",
              "Whether memory is sampled once a second, and a growth is warned of at the end.",

@@ -203,8 +203,10 @@ int nccl_library_open(struct nccl_library *library, const char *where, struct wf
     if (search.refused[0])
         return wf_fail(status, -EOPNOTSUPP, "NCCL cannot be used: %s", search.refused);
     return wf_fail(status, -EOPNOTSUPP,
-                   "no " FILE_NAME " in the loader's paths, nvidia/nccl/lib of VIRTUAL_ENV, CONDA_PREFIX and python3, "
-                   "/usr/lib/*-linux-gnu, /usr/local/cuda*/lib64: " REMEDY);
+                   "no " FILE_NAME
+                   " in the loader's paths, in lib and the Python packages of VIRTUAL_ENV, CONDA_PREFIX and python3, "
+                   "/usr/local's Python packages, /usr/lib/*-linux-gnu, /usr/lib64, /usr/local/cuda*/lib64, "
+                   "/usr/local/cuda*/lib: " REMEDY);
 }
 
 void nccl_library_close(struct nccl_library *library)
