@@ -186,13 +186,11 @@ static int plan_one_pair(struct bench_plan *plan, const struct wf_config *config
 
 void bench_plan_shuffle(struct bench_plan *plan, uint32_t first, uint32_t count, uint64_t *state)
 {
-    struct bench_pair *pairs = plan->pairs + first;
-
     for (uint32_t left = count / plan->group; left > 1; left--) {
         uint32_t other = (uint32_t)(bench_random_next(state) % left);
         for (uint32_t i = 0; i < plan->group; i++) {
-            struct bench_pair *a = &pairs[(left - 1) * plan->group + i];
-            struct bench_pair *b = &pairs[other * plan->group + i];
+            struct bench_pair *a = &plan->pairs[first + (left - 1) * plan->group + i];
+            struct bench_pair *b = &plan->pairs[first + other * plan->group + i];
             struct bench_pair kept = *a;
             *a = *b;
             *b = kept;
