@@ -80,6 +80,17 @@ static struct weft_context *open_context(int count, char **options)
 
 /* --- the side that listens: sends round trips back, takes bulk data --- */
 
+/* The other side may have closed the connection since its last message came: then there is no next one. */
+static void receive_next(struct weft_connection *connection, void *buffer, uint64_t bytes,
+                         struct weft_request **request)
+{
+    int result = weft_recv(connection, buffer, bytes, 0, NULL, request);
+    if (result == -ESHUTDOWN)
+        *request = NULL;
+    else
+        must(result, "receive", NULL);
+}
+
 static void serve(struct weft_context *context)
 {
     struct weft_endpoint *endpoints[2];
@@ -107,14 +118,14 @@ static void serve(struct weft_context *context)
         if (completion.status < 0) /* the other side has closed the connection */
             continue;
         if (index < BULK_AT_ONCE) {
-            must(weft_recv(bulk, sinks[index], BULK_BYTES, 0, NULL, &requests[index]), "receive", NULL);
+            receive_next(bulk, sinks[index], BULK_BYTES, &requests[index]);
             continue;
         }
         if (answer)
             must(weft_wait(answer, PATIENCE_MS, NULL), "wait", NULL);
         back = word;
         must(weft_send(trips, &back, sizeof back, 0, NULL, &answer), "send", NULL);
-        must(weft_recv(trips, &word, sizeof word, 0, NULL, &requests[index]), "receive", NULL);
+        receive_next(trips, &word, sizeof word, &requests[index]);
     }
     weft_connection_close(trips, PATIENCE_MS, NULL);
     weft_connection_close(bulk, PATIENCE_MS, NULL);
