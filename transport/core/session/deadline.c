@@ -62,7 +62,7 @@ static int64_t check_progress(struct wf_session *session, int64_t now_ns, bool p
                       timeout * 2 / 3; /* sooner than the session: its frames may get through on another channel */
         WF_REACHED_IF(now_ns >= due, "channel UP: nothing acknowledged for two thirds of timeout");
         if (now_ns >= due)
-            wf_channel_lost(channel, -ETIMEDOUT, "nothing is acknowledged on it (setting timeout)");
+            wf_channel_stands_still(channel);
         else if (due < next)
             next = due;
     }

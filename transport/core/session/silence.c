@@ -58,6 +58,18 @@ static bool read_progress(const struct wf_channel *channel, const struct wf_worl
     return true;
 }
 
+void wf_channel_stands_still(struct wf_channel *channel)
+{
+    struct wf_progress here;
+    char bytes[32] = "?", what[160];
+    if (read_progress(channel, channel->lines->guard->world, &here))
+        snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)here.pending);
+    snprintf(what, sizeof what,
+             "nothing is acknowledged on it (setting timeout; channel %u, %s, %s bytes from this kernel to the peer's)",
+             channel->id, channel->tx.idle ? "idle" : "sending", bytes);
+    wf_channel_lost(channel, -ETIMEDOUT, what);
+}
+
 /* Looks at the bytes that a channel has moved since the last look. Returns whether bytes of the peer have come. */
 static bool take_pulse(struct wf_channel *channel)
 {

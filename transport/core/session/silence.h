@@ -14,6 +14,9 @@ struct wf_session;
  * knows nothing of this incarnation: the PING on it is not answered. */
 bool wf_channel_is_unproven(const struct wf_channel *channel);
 
+/* No frame on it has been acknowledged for long: it is lost, and the log says where its bytes are. */
+void wf_channel_stands_still(struct wf_channel *channel);
+
 /* Sends a PING on every rail. */
 void wf_session_ask_all(struct wf_session *session);
 
