@@ -134,7 +134,10 @@ static void offer(struct round *round, int group)
             asked |= UINT64_C(1) << channel->rail;
             continue;
         }
-        declined += !look_at_sender(round, channel);
+        if (!look_at_sender(round, channel)) {
+            wf_lines_declined(channel);
+            declined++;
+        }
         look_at_due(round, channel->kind);
     }
 }
