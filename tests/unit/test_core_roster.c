@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #define RAILS 3
-#define CHANNELS (2 * RAILS + 2) /* an express and a bulk channel for each pair of rails; room for two more */
+#define CHANNELS (2 * RAILS) /* an express and a bulk channel for each pair of rails */
 
 static const struct wf_channel_ops no_ops = {0};
 
@@ -187,26 +187,6 @@ static void test_offers_go_to_other_rails_each_time(void **state)
     assert_null(wf_lines_next_offer(&scene->lines, WF_CHANNEL_BULK, UINT64_C(1) << 5));
 }
 
-static struct wf_channel *next_of_first_rail(struct scene *scene)
-{
-    return wf_lines_next_offer(&scene->lines, WF_CHANNEL_BULK, UINT64_C(1) << 0);
-}
-
-static void test_of_a_pair_who_declines_comes_last(void **state)
-{
-    struct scene *scene = *state;
-    struct wf_channel *first = bulk_of(scene, 0), *second = join(scene, 2 * RAILS, WF_CHANNEL_BULK, 0);
-    assert_ptr_equal(next_of_first_rail(scene), first);
-    assert_ptr_equal(next_of_first_rail(scene), first); /* to be offered work changes nothing */
-    wf_lines_declined(first);
-    assert_ptr_equal(next_of_first_rail(scene), second);
-    wf_lines_declined(second);
-    assert_ptr_equal(next_of_first_rail(scene), first);
-    wf_channel_set_idle(first, false);
-    wf_lines_declined(first); /* it is offered nothing */
-    assert_false(wf_link_in_list(&first->tx.idle_link));
-}
-
 static void test_the_first_idle_half_is_the_same_each_time(void **state)
 {
     struct scene *scene = *state;
@@ -286,7 +266,6 @@ int main(void)
                                         scene_tear_down_locked),
         cmocka_unit_test_setup_teardown(test_a_window_that_closes_and_opens_again, set_up, scene_tear_down_locked),
         cmocka_unit_test_setup_teardown(test_offers_go_to_other_rails_each_time, set_up, scene_tear_down_locked),
-        cmocka_unit_test_setup_teardown(test_of_a_pair_who_declines_comes_last, set_up, scene_tear_down_locked),
         cmocka_unit_test_setup_teardown(test_the_first_idle_half_is_the_same_each_time, set_up, scene_tear_down_locked),
         cmocka_unit_test_setup_teardown(test_each_worker_is_chosen_once_for_an_offer, set_up, scene_tear_down_locked),
         cmocka_unit_test_setup_teardown(test_a_half_is_asked_once_in_a_round, set_up, scene_tear_down_locked),

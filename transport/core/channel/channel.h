@@ -40,7 +40,6 @@ struct wf_channel {
     int strand;                 /* DEVICE: that its payloads belong to (wire/hello.h); else -1 */
     struct wf_payload *payload; /* DEVICE: the stream of its payloads, held while the channel is joined; else NULL */
     int rail;                   /* index of wf_lines.rails */
-    int lane;                   /* BULK: index of wf_spread.lanes, if it is there; session lock */
     int fd;
     bool up;                /* session lock: both halves attached */
     bool bye_seen;          /* session lock */

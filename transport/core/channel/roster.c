@@ -179,13 +179,9 @@ struct wf_channel *wf_lines_next_offer(struct wf_lines *lines, int group, uint64
     pairs &= lines->offers[group];
     if (pairs == 0)
         return NULL;
-    return first_of(lines, group, next_pair(lines, group, pairs));
-}
-
-void wf_lines_declined(struct wf_channel *channel)
-{
-    if (!wf_link_in_list(&channel->tx.idle_link))
-        return;
+    struct wf_channel *channel = first_of(lines, group, next_pair(lines, group, pairs));
+    struct wf_list *idle = &lines->rails[channel->rail].idle[group];
     wf_link_remove(&channel->tx.idle_link);
-    wf_list_push_back(&channel->lines->rails[channel->rail].idle[channel->group], &channel->tx.idle_link);
+    wf_list_push_back(idle, &channel->tx.idle_link);
+    return channel;
 }

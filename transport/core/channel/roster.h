@@ -86,11 +86,7 @@ void wf_lines_offer(struct wf_lines *lines, int group, uint64_t pairs, struct wf
 struct wf_channel *wf_lines_first_idle(const struct wf_lines *lines, int group, uint64_t pairs);
 
 /* The next send half to offer work to, among the pairs of rails in `pairs`, and at other pairs each time; NULL: none.
- * It is the first in its pair's list. */
+ * It goes to the end of its pair's list. */
 struct wf_channel *wf_lines_next_offer(struct wf_lines *lines, int group, uint64_t pairs);
-
-/* It does not take what it was offered, and goes to the end of its pair's list. One that takes leaves the list, so an
- * offer that is taken moves nothing: the neighbours in the list are cold in the cache. */
-void wf_lines_declined(struct wf_channel *channel);
 
 #endif

@@ -28,12 +28,6 @@ static inline void wf_channel_reopened(struct wf_channel *channel, bool work)
         wf_channel_tx_due(channel);
 }
 
-/* Where a bulk channel is in wf_spread.lanes. */
-static inline void wf_channel_set_lane(struct wf_channel *channel, int lane)
-{
-    channel->lane = lane;
-}
-
 /* The group has taken a frame of the class: the other classes that it carries go first next. */
 static inline void wf_lines_took(struct wf_lines *lines, int group, unsigned traffic)
 {

@@ -149,7 +149,6 @@ static bool bulk_takes(const struct wf_channel *express, const struct weft_conne
             wf_channel_tx_due(channel);
             return true;
         }
-        wf_lines_declined(channel);
     }
     return false;
 }

@@ -134,10 +134,7 @@ static void offer(struct round *round, int group)
             asked |= UINT64_C(1) << channel->rail;
             continue;
         }
-        if (!look_at_sender(round, channel)) {
-            wf_lines_declined(channel);
-            declined++;
-        }
+        declined += !look_at_sender(round, channel);
         look_at_due(round, channel->kind);
     }
 }

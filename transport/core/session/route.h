@@ -43,6 +43,7 @@ struct wf_redial {
 /* A channel and what the session knows of it. Every channel of a session lies in a wf_route. */
 struct wf_route {
     struct wf_channel channel;
+    int lane; /* where it is in wf_spread.lanes, if it is there */
     struct wf_pulse pulse;
     struct wf_down down;
     struct wf_redial redial;

@@ -64,9 +64,10 @@ void wf_channel_stands_still(struct wf_channel *channel)
     char bytes[32] = "?", what[160];
     if (read_progress(channel, channel->lines->guard->world, &here))
         snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)here.pending);
-    snprintf(what, sizeof what,
-             "nothing is acknowledged on it (setting timeout; channel %u, %s, %s bytes from this kernel to the peer's)",
-             channel->id, channel->tx.idle ? "idle" : "sending", bytes);
+    snprintf(
+        what, sizeof what,
+        "nothing is acknowledged on it (setting timeout; channel %u, %s, %s bytes on their way to the peer's kernel)",
+        channel->id, channel->tx.idle ? "idle" : "sending", bytes);
     wf_channel_lost(channel, -ETIMEDOUT, what);
 }
 

@@ -4,14 +4,12 @@
 
 #include "core/channel/carry.h"
 #include "core/channel/channel.h"
-#include "core/channel/work.h"
 #include "core/message/connection.h"
 #include "core/message/ring.h"
 #include "core/rail/rail.h"
 #include "core/session/session.h"
 
-#define REMEASURE_NS 1000000LL /* no sample of a rate is shorter (wire/spread.c) */
-#define SLOW 2.0               /* a channel slower than the fastest rate divided by this takes no more than its share */
+#define SLOW 2.0 /* a channel slower than the fastest rate divided by this takes no more than its share */
 
 static struct wf_spread *spread_of(const struct wf_channel *channel)
 {
@@ -44,7 +42,7 @@ void wf_spread_destroy(struct wf_spread *spread)
 
 static bool has_lane(const struct wf_spread *spread, const struct wf_channel *channel)
 {
-    int index = channel->lane;
+    int index = wf_route_of(channel)->lane;
     return index < spread->total.lanes && spread->channels[index] == channel;
 }
 
@@ -74,18 +72,18 @@ static void subtract(struct wf_spread *spread, const struct wf_channel *channel,
 /* The last lane takes the place of one that leaves. */
 static void leave(struct wf_spread *spread, const struct wf_channel *channel)
 {
-    int index = channel->lane, last = spread->total.lanes - 1;
+    int index = wf_route_of(channel)->lane, last = spread->total.lanes - 1;
     subtract(spread, channel, &spread->lanes[index]);
     spread->lanes[index] = spread->lanes[last];
     spread->channels[index] = spread->channels[last];
-    wf_channel_set_lane(spread->channels[index], index);
+    wf_route_of(spread->channels[index])->lane = index;
     review_pair(spread, channel);
 }
 
 static void measure(struct wf_spread *spread, const struct wf_channel *channel)
 {
     const struct wf_tx *tx = &channel->tx;
-    struct wf_lane *lane = &spread->lanes[channel->lane];
+    struct wf_lane *lane = &spread->lanes[wf_route_of(channel)->lane];
     uint64_t outstanding = tx->window.spent_bytes - tx->acknowledged_bytes;
     *lane = (struct wf_lane){
         .rate = wf_rate_estimate(&tx->rate, spread->news_ns, outstanding),
@@ -99,7 +97,7 @@ static void measure(struct wf_spread *spread, const struct wf_channel *channel)
 
 static void enter(struct wf_spread *spread, struct wf_channel *channel)
 {
-    wf_channel_set_lane(channel, spread->total.lanes);
+    wf_route_of(channel)->lane = spread->total.lanes;
     spread->channels[spread->total.lanes] = channel;
     measure(spread, channel);
     review_pair(spread, channel);
@@ -118,7 +116,7 @@ void wf_spread_note(struct wf_channel *channel)
     } else if (!channel->up) {
         leave(spread, channel);
     } else if (channel->lines->bulk_count[channel->traffic] > 1) { /* else nobody asks for its rate */
-        subtract(spread, channel, &spread->lanes[channel->lane]);
+        subtract(spread, channel, &spread->lanes[wf_route_of(channel)->lane]);
         measure(spread, channel);
     }
 }
@@ -142,22 +140,17 @@ static int rival(const struct wf_spread *spread, int index)
     return (spread->first + index) % spread->total.lanes;
 }
 
-/* The first question of a round: the rivals are other lanes than in the round before. Few lanes are measured in each
- * round, some of many once in REMEASURE_NS. */
+/* The first question of a round: measures the rivals, which are other lanes than in the round before. */
 static void make_known(struct wf_spread *spread, const struct wf_session *session)
 {
     if (spread->known || spread->total.lanes == 0)
         return;
-    int lanes = spread->total.lanes, count = rival_count(spread);
-    int64_t now_ns = wf_world_now(session->guard.world);
+    int count = rival_count(spread);
     spread->known = true;
-    spread->first = lanes > count ? (spread->first + count) % lanes : 0;
-    if (lanes > count && now_ns - spread->now_ns < REMEASURE_NS)
-        return;
-    spread->now_ns = now_ns;
-    spread->measured = lanes > count ? (spread->measured + count) % lanes : 0;
+    spread->now_ns = wf_world_now(session->guard.world);
+    spread->first = spread->total.lanes > WF_RIVALS ? rival(spread, count) : 0;
     for (int i = 0; i < count; i++)
-        wf_spread_note(spread->channels[(spread->measured + i) % lanes]);
+        wf_spread_note(spread->channels[rival(spread, i)]);
 }
 
 /* --- questions --- */
@@ -208,12 +201,12 @@ static uint64_t share_among(struct wf_channel *channel, uint64_t pairs, const st
     int indexes[WF_RIVALS], count = 0, better;
     for (int i = 0; i < rival_count(spread); i++) {
         int index = rival(spread, i);
-        if (pairs != spread->pairs_up && !(pairs >> spread->channels[index]->rail & 1))
+        if (!(pairs >> spread->channels[index]->rail & 1))
             continue;
         indexes[count] = index;
         rivals[count++] = &spread->lanes[index];
     }
-    uint64_t share = wf_spread_share_of(total, &spread->lanes[channel->lane], rivals, count, waiting,
+    uint64_t share = wf_spread_share_of(total, &spread->lanes[wf_route_of(channel)->lane], rivals, count, waiting,
                                         wf_session_of(channel)->terms.chunk, &better);
     spread->better = better < 0 ? NULL : spread->channels[indexes[better]];
     return share;

@@ -19,8 +19,7 @@ struct wf_session;
 /*
  * The bulk channels of a traffic class that are up, as lanes. A lane is measured again when its channel takes bytes,
  * gets an acknowledgement, or becomes idle or busy; and, because silence alone lowers an estimate, WF_RIVALS of them in
- * turn in each round of a pump, or, where there are more, once a millisecond: their channels are cold in the cache. So
- * no round costs more with more channels. Owner: session lock.
+ * turn in each round of a pump. So no round costs more with more channels. Owner: session lock.
  */
 struct wf_spread {
     struct wf_lane *lanes;                    /* `total.lanes` of them */
@@ -29,10 +28,9 @@ struct wf_spread {
     struct wf_lane_total pairs[WF_RAILS_MAX]; /* over those of a pair of rails */
     uint64_t pairs_up;                        /* pairs of rails that have lanes, as bits */
     uint64_t pairs_of[WF_RAILS_MAX];          /* by rail of this side: its pairs of rails, as bits */
-    bool known;                               /* a question of this round has been asked */
+    bool known;                               /* the fields below are of this round */
     int first;                                /* rivals: this lane and those behind it, round to lane 0 */
-    int measured;                             /* because of silence: this lane and those behind it, */
-    int64_t now_ns;                           /* then */
+    int64_t now_ns;                           /* of the round */
     int64_t news_ns;                          /* when the last acknowledgement came on a bulk channel */
     struct wf_channel *better;                /* what the last question found: see wf_spread_take_better() */
 };
@@ -41,7 +39,7 @@ struct wf_spread {
 struct wf_spread *wf_spread_create(int count);
 void wf_spread_destroy(struct wf_spread *spread);
 
-/* A round begins. Session lock held, and kept until the last question. */
+/* A round begins: silence is measured again. Session lock held, and kept until the last question. */
 void wf_spread_begin(struct wf_session *session);
 
 /* The channel has come up or is up no more, has taken bytes, was acknowledged some, or became idle or busy. Session
