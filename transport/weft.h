@@ -633,6 +633,8 @@ enum weft_flags {
                               * tag; not with WEFT_ANY_TAG */
     WEFT_SYNC = 1u << 4,     /* send: ends only when a receive has taken the message and every byte is in its memory */
     WEFT_CLASS = 1u << 5,    /* weft_connection_open_start(): weft_options.traffic_class, not the endpoint's */
+    WEFT_WATCH = 1u << 6,    /* weft_send(), weft_sendv(), weft_recv(), weft_recvv(): weft_options.watcher hears
+                              * of chunks */
 };
 
 #define WEFT_NOTIFICATION_MAX 65536 /* bytes of a notification */
@@ -643,6 +645,31 @@ enum weft_flags {
  * succeeds leaves the line as it is. Valid until the next such call of this thread fails.
  */
 WEFT_API const char *weft_last_error(void);
+
+/* A piece of a message that one TCP stream carries. */
+struct weft_chunk {
+    uint64_t offset, bytes; /* of the message's payload */
+    int32_t rail;           /* index in weft_peer_rails() */
+    int32_t channel;        /* number of the TCP stream in its session */
+    int32_t fd;             /* its descriptor: to tell streams apart, not to be used */
+    int32_t receives;       /* 1: the operation is a receive; 0: a send */
+};
+
+/*
+ * Hears of an operation's chunks while they move, as a profiler needs it that takes the time when it is called; a trace
+ * is the cheaper way (weft_trace_start()). A chunk of a send begins when a stream takes it, and ends when its memory is
+ * free again; one of a receive begins with its header, and ends when its last byte is in memory. What is sent again
+ * begins again. Each `begins` is followed by one `ends`, before the operation completes. Bytes that are copied there
+ * are in no chunk: of messages of up to `eager` bytes, what comes before its receive is posted or may be written to,
+ * and from one GPU of this context to another.
+ *
+ * Both are called on threads of the library or of any caller of it, with locks of the library held: they must return
+ * soon, and must not call the library. Calls for operations with one peer do not overlap.
+ */
+struct weft_watcher {
+    void *(*begins)(void *user_data, const struct weft_chunk *chunk); /* returns what `ends` is given as `own` */
+    void (*ends)(void *user_data, void *own, int whole);              /* `whole` 0: not all of it went, or came */
+};
 
 /* Options of an operation. All zero is the default; NULL means all zero. The call copies the struct. A field whose
  * comment names a flag counts only with that flag. */
@@ -660,6 +687,7 @@ struct weft_options {
     uint64_t tag_mask;                      /* WEFT_TAG_MASK: the bits of the tag that must be equal */
     uint32_t traffic_class;                 /* WEFT_CLASS: 0 to 3 */
     uint32_t reserved;                      /* WEFT_CLASS: 0, else -EINVAL; never read without that flag */
+    const struct weft_watcher *watcher;     /* WEFT_WATCH: unchanged until the operation completes; gets user_data */
 };
 
 /*

@@ -38,6 +38,13 @@ static int check_options(const struct weft_context *context, const struct weft_o
     if (options->registration && options->registration->context != context)
         return wf_fail(why, -EINVAL,
                        "options.registration is of another context: register the memory in the connection's context");
+    if (options->flags & WEFT_WATCH && !(options->watcher && options->watcher->begins && options->watcher->ends))
+        return wf_fail(why, -EINVAL,
+                       "options.flags has WEFT_WATCH, and options.watcher lacks %s: give both functions, or leave the "
+                       "flag out",
+                       !options->watcher           ? "the struct"
+                       : !options->watcher->begins ? "begins"
+                                                   : "ends");
     return 0;
 }
 

@@ -50,6 +50,8 @@ struct weft_request *wf_message_prepare(struct weft_connection *connection, enum
         request->flags = options->flags;
         if (options->flags & WEFT_TAG_MASK)
             request->tag_mask = options->tag_mask;
+        if (options->flags & WEFT_WATCH)
+            request->watcher = options->watcher;
     }
     wf_request_adopt(request, options);
     return request;
@@ -232,7 +234,7 @@ void wf_message_posted(struct wf_session *session, int result, const struct wf_m
 
 int wf_post_send(struct wf_posting *posting, struct weft_request **out)
 {
-    return post_message(post_send, posting, WEFT_ON_STREAM | WEFT_SYNC, out);
+    return post_message(post_send, posting, WEFT_ON_STREAM | WEFT_WATCH | WEFT_SYNC, out);
 }
 
 int wf_post_receive(struct wf_posting *posting, struct weft_request **out)
@@ -240,7 +242,7 @@ int wf_post_receive(struct wf_posting *posting, struct weft_request **out)
     int result = wf_message_check_tags(posting->options);
     if (result < 0)
         wf_pieces_release(posting->pieces);
-    return result < 0 ? result : post_message(post_receive, posting, WF_TAG_FLAGS | WEFT_ON_STREAM, out);
+    return result < 0 ? result : post_message(post_receive, posting, WF_TAG_FLAGS | WEFT_ON_STREAM | WEFT_WATCH, out);
 }
 
 int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,

@@ -76,6 +76,22 @@ static inline unsigned wf_rx_take_actions(struct wf_rx *rx)
     return actions;
 }
 
+/* The user of the last message in the batch is told of its chunk, and has given `own` for that. */
+static inline void wf_tx_watch(struct wf_tx *tx, void *own)
+{
+    tx->watched = true;
+    tx->watched_of |= UINT32_C(1) << (tx->batch_count - 1);
+    tx->watched_own[tx->batch_count - 1] = own;
+}
+
+static inline uint32_t wf_tx_take_watched(struct wf_tx *tx)
+{
+    uint32_t watched = tx->watched_of;
+    tx->watched = false;
+    tx->watched_of = 0;
+    return watched;
+}
+
 /* Is an operation of its batch under way? Token held. */
 static inline bool wf_tx_is_busy(const struct wf_tx *tx)
 {
@@ -101,6 +117,13 @@ static inline struct wf_inbound *wf_rx_unclaim(struct wf_rx *rx)
 static inline void wf_rx_pool(struct wf_rx *rx, bool pooled)
 {
     rx->pooled = pooled;
+}
+
+/* The user of the claimed message is told of this chunk, and has given `own` for that; or is not. */
+static inline void wf_rx_watch(struct wf_rx *rx, bool watched, void *own)
+{
+    rx->watched = watched;
+    rx->watched_own = own;
 }
 
 /* The slot that the payload goes to first, or NULL; returns the one before. */

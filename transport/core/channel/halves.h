@@ -53,6 +53,7 @@ struct wf_tx {
     bool started;  /* attached to the worker's engine */
     bool shut;     /* session lock: the end of the stream was sent */
     bool detached; /* this half has let go of the descriptor; session lock */
+    bool watched;  /* session lock: users are told of chunks of the batch */
     /* When the first call was made for what is under way; 0: not yet, or nobody tells. The engine's to set; forgotten
      * under the session lock. */
     _Atomic int64_t began_ns;
@@ -87,6 +88,8 @@ struct wf_tx {
     struct wf_outbound *batch[WF_BATCH_FRAMES]; /* messages whose memory the operation refers to */
     struct iovec iov[WF_TX_SEGMENTS];
     struct wf_unsealed unsealed[WF_BATCH_FRAMES];
+    uint32_t watched_of;                /* a bit for each message in `batch` whose user is told of its chunk, */
+    void *watched_own[WF_BATCH_FRAMES]; /* and what the user has given for that */
 };
 
 /* Owner: the token of `worker`, except where a field says "session lock". */
@@ -113,6 +116,7 @@ struct wf_rx {
     struct wf_frame frame;
     struct wf_inbound *claim;  /* where the payload goes; NULL: to the sink. Session lock to change */
     bool pooled;               /* the claim is on the unexpected pool, not on user memory */
+    bool watched;              /* session lock: the user of the claimed message is told of this chunk */
     struct wf_slot *slot;      /* the claim is on device memory: where the payload goes first. Session lock to change */
     struct wf_link round_link; /* as in wf_tx */
     unsigned char actions;
@@ -127,6 +131,7 @@ struct wf_rx {
     struct wf_link owing_link; /* in wf_lines.owing */
     uint64_t disposed, disposed_bytes;
     uint64_t granted_frames; /* as last told */
+    void *watched_own;       /* while `watched`: what the user has given for the chunk */
 
     struct iovec iov[WF_RX_SEGMENTS + 1];
     /* A payload that is summed: where the posted operation's bytes belong; a posted `iov` is the engine's. */

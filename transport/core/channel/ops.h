@@ -44,6 +44,8 @@ struct wf_channel_ops {
     /* The endpoints that the connection of this number joins, ours and the peer's; UINT32_MAX: there is none. For the
      * trace. */
     void (*endpoints)(const struct wf_channel *channel, uint32_t connection, uint32_t *local, uint32_t *remote);
+    /* A batch with chunks that users watch is let go of. */
+    void (*watched)(struct wf_channel *channel);
     /* The kernel refers to the message's memory no longer. */
     void (*released)(struct wf_outbound *outbound);
     /* The channel is lost: `doing` says how it showed. */

@@ -157,6 +157,8 @@ void wf_channel_release_batch(struct wf_channel *channel)
         wf_traced_batch(channel);
         tx->posted_ns = tx->ended_ns = 0;
     }
+    if (tx->watched)
+        channel->ops->watched(channel);
     for (int i = 0; i < tx->batch_count; i++)
         channel->ops->released(tx->batch[i]);
     tx->batch_count = 0;
@@ -169,6 +171,7 @@ void wf_batch_begin(struct wf_channel *channel)
     tx->iov_count = tx->unsealed_count = tx->frame_count = 0;
     tx->used = 0;
     tx->op.urgent = false;
+    tx->op.result = -ECANCELED; /* until it is posted */
     if (channel->payload)
         channel->payload->iov_count = 0;
 }

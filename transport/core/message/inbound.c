@@ -393,6 +393,7 @@ static void finish_receive(struct wf_inbound *inbound, int status, uint64_t byte
     if (!request)
         return;
     inbound->request = NULL;
+    inbound->watched = false;
     request->inbound = NULL;
     if (inbound->kind == WF_INBOUND_READING) {
         request->outbound = NULL;

@@ -81,6 +81,7 @@ struct wf_inbound {
     bool counted;       /* in `landings` of its device */
     uint64_t burst;     /* unsolicited bytes [0, burst) */
     uint32_t block;     /* first block of the pool, or WF_NO_BLOCK */
+    bool watched;       /* `request` has a watcher: the chunks are told */
     bool resent;        /* a chunk of it was sent again: an older copy may still be coming on another channel */
     uint32_t claims;
     struct weft_request *request; /* the receive, once matched */

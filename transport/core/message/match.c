@@ -153,6 +153,7 @@ static void join(struct wf_inbound *inbound, struct weft_request *request)
                   "incoming message UNMATCHED: a receive for a notification, and what it announces has ended");
     inbound->state = WF_INBOUND_MATCHED;
     inbound->request = request;
+    inbound->watched = request->watcher;
     inbound->place = request->buffer;
     inbound->pieces = request->pieces;
     if (inbound->pieces)

@@ -128,6 +128,7 @@ void wf_outbound_complete(struct wf_outbound *outbound, int status)
     if (!request)
         return;
     outbound->request = NULL;
+    outbound->watched = false;
     if (request->outbound == outbound)
         request->outbound = NULL;
     if (request->note == outbound)
@@ -172,6 +173,7 @@ struct wf_outbound *wf_outbound_begin(struct weft_connection *connection, struct
     outbound->device = request->device;
     outbound->waits = request->turn;
     outbound->confirms = request->flags & WEFT_SYNC;
+    outbound->watched = request->watcher;
     request->outbound = outbound;
     if (wf_outbound_is_small(outbound) && !outbound->device && !outbound->confirms) {
         if (outbound->total > 0)
@@ -183,6 +185,7 @@ struct wf_outbound *wf_outbound_begin(struct weft_connection *connection, struct
         if (outbound->slot || outbound->total == 0) {
             outbound->data = outbound->slot;
             outbound->request = NULL;
+            outbound->watched = false;
             request->outbound = NULL;
             wf_request_complete_early(request);
             return outbound;

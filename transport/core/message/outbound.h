@@ -62,6 +62,7 @@ struct wf_outbound {
     bool confirmed;          /* the peer has said so */
     bool noted;              /* the next number is that of its notification */
     bool listed;             /* `key` is the number of an uploaded list */
+    bool watched;            /* `request` has a watcher: the chunks are told */
     uint64_t number;         /* 0: none yet */
     const uint8_t *data;
     uint64_t tag, base;       /* WRITE, READ: `base` is where in the region; NOTE: what it names */

@@ -93,6 +93,8 @@ struct weft_request {
     uint64_t bytes;
     int64_t completed_ns; /* 0: the time of collecting, for a copied message that took no time */
     _Atomic uint32_t done;
+
+    const struct weft_watcher *watcher; /* SEND, RECV: is told of chunks; NULL: nobody is */
 };
 
 /* --- all with the session's lock held --- */

@@ -24,6 +24,7 @@
 #include "core/session/totals_in.h"
 #include "core/session/traffic.h"
 #include "core/session/trial.h"
+#include "core/session/watched.h"
 
 static struct wf_session *session_of(const struct weft_connection *connection)
 {
@@ -428,6 +429,7 @@ const struct wf_channel_ops wf_session_channel_ops = {
     .detached_places = wf_detached_places,
     .land_part = wf_stage_in_land,
     .take_pattern = wf_session_take_pattern,
+    .watched = wf_watched_sent,
     .released = wf_outbound_released,
     .lost = wf_channel_lost,
 };

@@ -20,6 +20,7 @@
 #include "core/session/session.h"
 #include "core/session/spread_plan.h"
 #include "core/session/traffic.h"
+#include "core/session/watched.h"
 
 #define TOTALS_BEFORE 4 /* a message that goes at once leaves them room for so many, and goes behind them */
 
@@ -195,6 +196,14 @@ static bool next_control(struct wf_session *session, int group, struct wf_frame 
 
 /* --- filling --- */
 
+/* A frame that is not a chunk has no message. */
+static void add_chunk(struct wf_channel *channel, struct wf_frame *frame, struct wf_outbound *outbound)
+{
+    wf_batch_add_sequenced(channel, frame, outbound);
+    if (outbound && outbound->watched && frame->length > 0)
+        wf_watched_send(channel, frame, outbound);
+}
+
 static void fill_totals(struct wf_channel *channel, int most)
 {
     struct wf_frame frame;
@@ -213,7 +222,7 @@ static bool fill_resent(struct wf_channel *channel, uint64_t *bytes)
     while (wf_batch_has_room(channel) && *bytes < session->guard.world->tuning.call &&
            wf_resend_pull(channel, &frame, &outbound)) {
         *bytes += frame.length;
-        wf_batch_add_sequenced(channel, &frame, outbound);
+        add_chunk(channel, &frame, outbound);
     }
     WF_CLASSES_EACH (traffic, session->lines.carried[channel->group]) {
         int group = wf_group(traffic, channel->kind);
@@ -242,7 +251,7 @@ static void fill_express(struct wf_channel *channel)
         if (!outbound && !bare)
             break;
         bytes += frame.length;
-        wf_batch_add_sequenced(channel, &frame, outbound);
+        add_chunk(channel, &frame, outbound);
     }
 }
 
@@ -271,7 +280,7 @@ static void fill_bulk(struct wf_channel *channel)
             break;
         }
         bytes += frame.length;
-        wf_batch_add_sequenced(channel, &frame, outbound);
+        add_chunk(channel, &frame, outbound);
     }
 }
 
@@ -306,7 +315,7 @@ static void fill_device(struct wf_channel *channel)
         if (!outbound)
             break;
         bytes += frame.length;
-        wf_batch_add_sequenced(channel, &frame, outbound);
+        add_chunk(channel, &frame, outbound);
     }
     if (bytes > 0)
         wf_detached_pass_on(&session->desk, channel);
@@ -408,7 +417,7 @@ bool wf_channel_take_fresh(struct wf_channel *channel, struct wf_outbound *outbo
     wf_batch_begin(channel);
     if (wf_tx_has_own(tx))
         fill_totals(channel, TOTALS_BEFORE);
-    wf_batch_add_sequenced(channel, &frame, outbound);
+    add_chunk(channel, &frame, outbound);
     wf_channel_set_idle(channel, false);
     return true;
 }

@@ -14,6 +14,7 @@
 #include "core/message/stage.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"
+#include "core/session/watched.h"
 
 static void unclaim(struct wf_channel *channel)
 {
@@ -28,6 +29,12 @@ static bool has_blocks(const struct wf_inbound *inbound, const struct wf_frame *
 {
     uint64_t end = frame->offset + frame->length;
     return !inbound->settled && end <= inbound->burst && (frame->length >= WF_BLOCK_BYTES || end == inbound->burst);
+}
+
+/* Goes the payload to the memory of a receive whose user is told of it? */
+static bool is_watched(const struct wf_rx *rx)
+{
+    return rx->claim && rx->claim->watched && !rx->pooled && rx->frame.length > 0;
 }
 
 void wf_session_payload_claim(struct wf_channel *channel, struct wf_inbound *inbound)
@@ -48,6 +55,8 @@ void wf_session_payload_claim(struct wf_channel *channel, struct wf_inbound *inb
         if (rx->held)
             unclaim(channel);
     }
+    if (is_watched(rx))
+        wf_watched_receive(channel, rx->claim);
 }
 
 /* Do the ranges of two chunks overlap? */
@@ -110,6 +119,8 @@ void wf_session_payload_finish(struct wf_channel *channel)
     struct wf_rx *rx = &channel->rx;
     struct wf_session *session = wf_session_of(channel);
     uint64_t start = rx->frame.offset, end = start + rx->frame.length;
+    if (rx->watched)
+        wf_watched_received(channel, true);
     struct wf_inbound *inbound = message_read(channel);
     if (inbound) {
         struct weft_connection *connection = inbound->connection;
@@ -147,6 +158,8 @@ void wf_session_payload_drop_claim(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;
     wf_channel_redirects(channel, false);
+    if (rx->watched)
+        wf_watched_received(channel, false);
     struct wf_inbound *inbound = wf_rx_unclaim(rx);
     wf_stage_in_drop(channel);
     if (!inbound)
