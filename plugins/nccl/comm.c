@@ -46,6 +46,7 @@ static struct plugin_comm *make_comm(struct plugin_device *device, struct plugin
     comm->connection = connection;
     comm->listener = listener;
     comm->profiler = profiler;
+    comm->profiles = profiler ? calloc(PLUGIN_PARTS_MAX, sizeof *comm->profiles) : NULL; /* without memory: no events */
     comm->next = device->comms;
     device->comms = comm;
     return comm;
@@ -62,6 +63,7 @@ static void close_connection(struct plugin_device *device, struct weft_connectio
 static void free_comm(struct plugin_comm *comm)
 {
     pthread_mutex_destroy(&comm->lock);
+    free(comm->profiles);
     free(comm);
 }
 
@@ -83,7 +85,8 @@ enum nccl_result plugin_close(void *handle)
     plugin_session_leave(device, comm->session);
     plugin_look(device);
     pthread_mutex_unlock(&device->lock);
-    free_comm(comm);
+    if (result == NCCL_SUCCESS) /* else the library may still tell of chunks (profile.h): the memory is lost */
+        free_comm(comm);
     return result;
 }
 

@@ -9,6 +9,7 @@
 #define WEFT_NCCL_COMM_H
 
 #include "plugins/nccl/plugin.h"
+#include "plugins/nccl/profile.h"
 #include "plugins/nccl/session.h"
 
 struct plugin_waiting {
@@ -38,9 +39,9 @@ struct plugin_memory {
 
 /* One operation of the library. */
 struct plugin_part {
-    struct weft_request *request; /* NULL: it has ended */
-    struct plugin_memory *memory; /* that it uses; NULL: it has ended, or NCCL named none */
-    void *event;                  /* NCCL's profiler's; NULL: none */
+    struct weft_request *request;   /* NULL: it has ended */
+    struct plugin_memory *memory;   /* that it uses; NULL: it has ended, or NCCL named none */
+    struct plugin_profile *profile; /* NULL: NCCL records no events of it */
     size_t capacity;
     int size;                /* bytes moved, once it has ended */
     enum nccl_result result; /* once it has ended */
@@ -60,8 +61,9 @@ struct plugin_comm {
     struct weft_connection *connection;
     struct plugin_listener *listener; /* NULL: it sends */
     nccl_profiler profiler;
-    pthread_mutex_t lock; /* for what stands below it */
-    int free_count;       /* requests not in use, as a stack */
+    struct plugin_profile *profiles; /* one for each of `parts`; NULL: NCCL records no events */
+    pthread_mutex_t lock;            /* for what stands below it */
+    int free_count;                  /* requests not in use, as a stack */
     uint16_t free[PLUGIN_PARTS_MAX];
     struct plugin_request requests[PLUGIN_PARTS_MAX]; /* a receiver has an eighth of them, with eight parts each */
     struct plugin_part parts[PLUGIN_PARTS_MAX];

@@ -9,27 +9,6 @@
 #define STOP_MS                                                                                                        \
     10000 /* a cancelled operation ends at once; if one did not, NCCL is told and must not free its memory */
 
-/* --- the profiler --- */
-
-static void begin_event(const struct plugin_comm *comm, struct plugin_part *part, void *phandle, size_t length)
-{
-    struct nccl_profile_socket event = {
-        .type = NCCL_PROFILE_SOCKET,
-        .sock = {.fd = -1, .op = comm->listener ? NCCL_PROFILE_OP_RECV : NCCL_PROFILE_OP_SEND, .length = length},
-    };
-    part->event = NULL;
-    if (comm->profiler && phandle)
-        comm->profiler(&part->event, NCCL_PROFILE_START, phandle,
-                       NCCL_PROFILE_PLUGIN_SOCKET | NCCL_PROFILE_SOCKET_VERSION, &event);
-}
-
-static void end_event(const struct plugin_comm *comm, struct plugin_part *part)
-{
-    if (part->event)
-        comm->profiler(&part->event, NCCL_PROFILE_STOP, NULL, 0, NULL);
-    part->event = NULL;
-}
-
 /* --- requests --- */
 
 static struct plugin_request *take_request(struct plugin_comm *comm, int count)
@@ -63,11 +42,13 @@ static void use_no_more(struct plugin_part *part)
     part->memory = NULL;
 }
 
-static void end_part(const struct plugin_comm *comm, struct plugin_part *part, enum nccl_result result)
+static void end_part(struct plugin_part *part, enum nccl_result result)
 {
     part->request = NULL;
     part->result = result;
-    end_event(comm, part);
+    if (part->profile)
+        plugin_profile_end(part->profile);
+    part->profile = NULL;
     use_no_more(part);
 }
 
@@ -90,12 +71,15 @@ static int post(struct plugin_comm *comm, struct plugin_part *part, void *data, 
 {
     struct weft_options options = {.registration = memory ? memory->registration : NULL};
     *part = (struct plugin_part){.capacity = size};
-    begin_event(comm, part, phandle, size);
+    if (comm->profiles && phandle) {
+        part->profile = &comm->profiles[part - comm->parts];
+        plugin_profile_begin(part->profile, comm->profiler, phandle, comm->listener, size, &options);
+    }
     use(part, memory && memory->comm == comm ? memory : NULL); /* deregMr() looks for its uses on its own comm alone */
     int result = comm->listener ? weft_recv(comm->connection, data, size, tag_of(tag), &options, &part->request)
                                 : weft_send(comm->connection, data, size, tag_of(tag), &options, &part->request);
     if (result < 0)
-        end_part(comm, part, plugin_result(result));
+        end_part(part, plugin_result(result));
     return result;
 }
 
@@ -178,14 +162,16 @@ static void refuse(const struct plugin_part *part, const struct weft_completion 
 }
 
 /* 1: it has ended, with its `result`; 0: it is under way; or a negative errno. */
-static int test_part(const struct plugin_comm *comm, struct plugin_part *part)
+static int test_part(struct plugin_part *part)
 {
     struct weft_completion completion;
     int result = part->request ? weft_test(part->request, &completion) : 1;
+    if (part->profile)
+        plugin_profile_look(part->profile);
     if (result < 1 || !part->request)
         return result;
     part->size = completion.bytes > INT_MAX ? INT_MAX : (int)completion.bytes;
-    end_part(comm, part, plugin_result(completion.status));
+    end_part(part, plugin_result(completion.status));
     if (completion.status < 0)
         refuse(part, &completion);
     return 1;
@@ -196,7 +182,7 @@ static enum nccl_result test_locked(struct plugin_request *request, int *done, i
     int ended = 0;
     for (int i = 0; i < request->count; i++) {
         struct plugin_part *part = &request->parts[i];
-        int result = test_part(request->comm, part);
+        int result = test_part(part);
         if (result < 0)
             return plugin_result(result);
         if (result == 1 && part->result != NCCL_SUCCESS)
@@ -232,7 +218,7 @@ enum nccl_result plugin_iflush(void **request)
 }
 
 /* Waits for the end of a cancelled part, which may also have come before the cancel. */
-static enum nccl_result await_part(const struct plugin_comm *comm, struct plugin_part *part, int64_t until_ns)
+static enum nccl_result await_part(struct plugin_part *part, int64_t until_ns)
 {
     struct weft_completion completion;
     int64_t left_ms = (until_ns - plugin_now_ns()) / 1000000;
@@ -244,7 +230,7 @@ static enum nccl_result await_part(const struct plugin_comm *comm, struct plugin
     }
     bool whole = result == 0 && completion.status == 0;
     part->size = !whole ? 0 : completion.bytes > INT_MAX ? INT_MAX : (int)completion.bytes;
-    end_part(comm, part, whole ? NCCL_SUCCESS : NCCL_INVALID_USAGE);
+    end_part(part, whole ? NCCL_SUCCESS : NCCL_INVALID_USAGE);
     return NCCL_SUCCESS;
 }
 
@@ -260,7 +246,7 @@ static enum nccl_result stop_parts(struct plugin_comm *comm, const struct plugin
             weft_cancel(comm->parts[i].request);
     for (int i = 0; i < PLUGIN_PARTS_MAX; i++) {
         struct plugin_part *part = &comm->parts[i];
-        if (part->request && (!memory || part->memory == memory) && await_part(comm, part, until_ns) != NCCL_SUCCESS)
+        if (part->request && (!memory || part->memory == memory) && await_part(part, until_ns) != NCCL_SUCCESS)
             result = NCCL_INTERNAL_ERROR;
     }
     pthread_mutex_unlock(&comm->lock);
@@ -271,7 +257,7 @@ enum nccl_result plugin_stop(struct plugin_comm *comm)
 {
     enum nccl_result result = stop_parts(comm, NULL);
     for (int i = 0; i < PLUGIN_PARTS_MAX; i++) /* also those that did not end */
-        end_part(comm, &comm->parts[i], NCCL_INTERNAL_ERROR);
+        end_part(&comm->parts[i], NCCL_INTERNAL_ERROR);
     return result;
 }
 

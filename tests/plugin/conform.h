@@ -150,6 +150,7 @@ bool log_says(enum nccl_log_level level, const char *words);
 const char *log_names_peer(enum nccl_log_level level);
 int64_t profile_open(void); /* events that started and did not stop */
 int64_t profile_events(void);
+int64_t profile_chunks(int op); /* of them, those of chunks, by NCCL_PROFILE_OP_* */
 
 /* ------------------------------------------------------------------------------------------- this process
  * (conform_life.c) */

@@ -29,14 +29,25 @@ static void gpus_named(void)
     basic();
 }
 
+/* Each process sends to one and receives from one. Messages of more than `eager` go in chunks; NCCL's
+ * example of a profiler has room for eight events of a request. */
 static void profiled(void)
 {
+    static const size_t sizes[] = {1 << 20, 8000000};
+    static const struct flow flow = {
+        .messages = 20, .sizes = sizes, .size_count = 2, .exact = true, .largest = 8000000};
+
     ranks_begin(1);
     links_ring(1);
     links_open();
-    flows_everywhere(&few);
+    flows_everywhere(&flow);
     links_close();
-    CHECK(profile_events() > 0, "NCCL's profiler hears of nothing");
+    int64_t sent = profile_chunks(NCCL_PROFILE_OP_SEND), came = profile_chunks(NCCL_PROFILE_OP_RECV);
+    int64_t requests = profile_events() - sent - came;
+    CHECK(requests >= 2 * flow.messages, "%lld events of %d messages each way", (long long)requests, flow.messages);
+    CHECK(sent >= flow.messages && came >= flow.messages, "%lld chunks were sent, %lld came", (long long)sent,
+          (long long)came);
+    CHECK(sent + came <= 7 * requests, "%lld chunks of %lld requests", (long long)(sent + came), (long long)requests);
     ranks_end(); /* and what has started has stopped */
 }
 
@@ -379,7 +390,8 @@ const struct conform_case conform_connect_cases[] = {
      false},
     {"gpus_named", "connect", "GPUs of the environment are no matter where host memory alone is taken", gpus_named, 0,
      30, false},
-    {"profiled", "connect", "NCCL's profiler gets events, and each of them stops", profiled, 10, 30, false},
+    {"profiled", "connect", "NCCL's profiler gets events of requests and of their chunks, and each of them stops",
+     profiled, 10, 30, false},
     {"every_device", "connect", "each device that is announced carries messages", every_device, 0, 60, false},
     {"call_again", "connect", "accept before connect gives NULL, connect before accept does not block", call_again, 0,
      30, false},

@@ -94,20 +94,43 @@ const char *log_names_peer(enum nccl_log_level level)
     return found;
 }
 
-static int64_t events_started, events_stopped;
+static struct {
+    int64_t started, stopped;
+    int64_t chunks[2]; /* by NCCL_PROFILE_OP_* */
+} profile;
+
+static void add(int64_t *count, int64_t by)
+{
+    __atomic_add_fetch(count, by, __ATOMIC_RELAXED);
+}
+
+/* A chunk has the descriptor of its stream, and begins while some request is open. */
+static void note_start(const struct nccl_profile_socket *socket)
+{
+    CHECK(socket->type == NCCL_PROFILE_SOCKET &&
+              (socket->sock.op == NCCL_PROFILE_OP_SEND || socket->sock.op == NCCL_PROFILE_OP_RECV),
+          "an event of type %d, operation %d", socket->type, socket->sock.op);
+    if (socket->sock.fd >= 0) {
+        CHECK(profile_open() > 0, "a chunk begins outside of every request");
+        CHECK(socket->sock.length > 0, "a chunk without bytes");
+        add(&profile.chunks[socket->sock.op], 1);
+    }
+    add(&profile.started, 1);
+}
 
 enum nccl_result net_profiler(void **event, int kind, void *phandle, int64_t plugin, void *descriptor)
 {
     CHECK(event != NULL, "a profiler event without a place for its handle");
     if (kind == NCCL_PROFILE_START) {
         CHECK(phandle != NULL && descriptor != NULL, "an event starts without what it belongs to");
-        CHECK(plugin >> NCCL_PROFILE_VERSION_BITS, "an event of plugin %lld", (long long)plugin);
+        CHECK(plugin == (NCCL_PROFILE_PLUGIN_SOCKET | NCCL_PROFILE_SOCKET_VERSION), "an event of plugin %lld",
+              (long long)plugin);
         *event = malloc(1); /* an event that never stops is a leak, too */
-        __atomic_add_fetch(&events_started, 1, __ATOMIC_RELAXED);
+        note_start(descriptor);
     } else if (kind == NCCL_PROFILE_STOP || kind == NCCL_PROFILE_UPDATE_AND_STOP) {
         CHECK(*event != NULL, "an event stops that has not started");
         free(*event);
-        __atomic_add_fetch(&events_stopped, 1, __ATOMIC_RELAXED);
+        add(&profile.stopped, 1);
     } else {
         CHECK(kind == NCCL_PROFILE_UPDATE, "kind %d of an event", kind);
     }
@@ -116,10 +139,15 @@ enum nccl_result net_profiler(void **event, int kind, void *phandle, int64_t plu
 
 int64_t profile_open(void)
 {
-    return __atomic_load_n(&events_started, __ATOMIC_RELAXED) - __atomic_load_n(&events_stopped, __ATOMIC_RELAXED);
+    return __atomic_load_n(&profile.started, __ATOMIC_RELAXED) - __atomic_load_n(&profile.stopped, __ATOMIC_RELAXED);
 }
 
 int64_t profile_events(void)
 {
-    return __atomic_load_n(&events_started, __ATOMIC_RELAXED);
+    return __atomic_load_n(&profile.started, __ATOMIC_RELAXED);
+}
+
+int64_t profile_chunks(int op)
+{
+    return __atomic_load_n(&profile.chunks[op], __ATOMIC_RELAXED);
 }

@@ -2,7 +2,8 @@
  * gpu FILE: the plugin with GPU memory (WEFT_NCCL_PTR=cuda), on the emulated driver. Two processes send to each other
  * from GPU memory to GPU memory, verified. Between init() and the last close no call of the driver comes that may wait
  * for a kernel of the caller's: none that allocates, pins, frees or synchronises. And NCCL's profiler gets an event for
- * each request, begun and ended once. Memory is deregistered also while a receive is under way in it.
+ * each request and for each chunk, begun and ended once. Memory is deregistered also while a receive is under way in
+ * it.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -45,9 +46,10 @@ static struct {
     uint64_t (*count)(const char *what);
 } driver;
 
-static struct {
+/* Events that NCCL's profiler got, by NCCL_PROFILE_OP_*: of requests, and of chunks. */
+static struct counts {
     int begun, ended;
-} events[2]; /* by NCCL_PROFILE_OP_* */
+} events[2], chunks[2];
 
 static void *symbol(void *library, const char *name)
 {
@@ -85,11 +87,13 @@ static enum nccl_result record(void **event, int kind, void *phandle, int64_t pl
         CHECK(phandle == events && socket->type == NCCL_PROFILE_SOCKET && socket->sock.op <= NCCL_PROFILE_OP_RECV, "%p",
               phandle);
         CHECK(plugin == (NCCL_PROFILE_PLUGIN_SOCKET | NCCL_PROFILE_SOCKET_VERSION), "%lld", (long long)plugin);
-        events[socket->sock.op].begun++;
-        *event = &events[socket->sock.op];
+        struct counts *counts = &(socket->sock.fd < 0 ? events : chunks)[socket->sock.op];
+        __atomic_add_fetch(&counts->begun, 1, __ATOMIC_RELAXED);
+        *event = counts;
     } else {
-        CHECK(kind == NCCL_PROFILE_STOP && (*event == &events[0] || *event == &events[1]), "%d %p", kind, *event);
-        (*event == &events[0] ? &events[0] : &events[1])->ended++;
+        struct counts *counts = *event;
+        CHECK(kind == NCCL_PROFILE_STOP && counts, "%d %p", kind, *event);
+        __atomic_add_fetch(&counts->ended, 1, __ATOMIC_RELAXED);
     }
     return NCCL_SUCCESS;
 }
@@ -265,6 +269,9 @@ static int run(struct rank *rank, const char *file)
     for (int op = 0; op < 2; op++)
         CHECK(events[op].begun == (int)(DEPTH * sizeof sizes / sizeof sizes[0]) && events[op].ended == events[op].begun,
               "op %d: %d events begun, %d ended", op, events[op].begun, events[op].ended);
+    for (int op = 0; op < 2; op++)
+        CHECK(chunks[op].begun > 0 && chunks[op].ended == chunks[op].begun, "op %d: %d chunks begun, %d ended", op,
+              chunks[op].begun, chunks[op].ended);
     CHECK(rank->net->finalize(rank->context) == NCCL_SUCCESS, "finalize");
     dlclose(library);
     return 0;
