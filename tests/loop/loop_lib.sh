@@ -61,9 +61,11 @@ if [ -n "${LOOP_ENGINE:-}" ]; then
     [ $? -eq 77 ] && skip "$(head -1 err)"
 fi
 
-# The command on a terminal of so many columns; `out` has what that showed. False where there is no program for that.
+# Is there a program that makes terminals?
+has_terminal() { command -v script >/dev/null; }
+
+# The command on a terminal of so many columns; `out` has what that showed.
 on_terminal() { # COLUMNS COMMAND...
-    command -v script >/dev/null || return 1
     timeout -k 5 60 script -qec "stty cols $1 -onlcr; $(printf '%q ' "${@:2}")" /dev/null >out 2>&1 </dev/null
 }
 

@@ -73,10 +73,10 @@ static void look_for_devices(void)
         struct weft_context *context = NULL;
         int result = weft_context_create(config, &context, &err);
         if (result < 0)
-            printf("skipped: no device memory: %s\n", err.text);
+            printf("%s: %s\n", result == -ENODEV ? "skipped: no device memory" : "device memory", err.text);
         weft_context_destroy(context);
         weft_config_destroy(config);
-        exit(result < 0 ? 77 : 0);
+        exit(result == -ENODEV ? 77 : result < 0);
     }
     if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
         exit(WIFEXITED(status) && WEXITSTATUS(status) == 77 ? 77 : 1);

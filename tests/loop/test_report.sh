@@ -112,7 +112,10 @@ weft mesh $base --size 1K -n 1 --width 0
 pass_if "--width 0 is auto: status $status" [ "$status" -eq 0 ]
 
 # ---- on a terminal
-if on_terminal 120 "$WEFT" mesh $base --size 1M -n 9 -w 1; then
+if has_terminal; then
+    on_terminal 120 "$WEFT" mesh $base --size 1M -n 9 -w 1
+    status=$?
+    pass_if "on a terminal: status $status: $(cat out)" [ "$status" -eq 0 ]
     pass_if "the matrix is shaded: $(cat out)" [ "$(grep -c "^host[01] .*$escape\[48;5;.*$escape\[0m$" out)" -eq 8 ]
     pass_if "what that means is said" grep -q 'node>node, darker is slower' out
     NO_COLOR=1 on_terminal 120 "$WEFT" mesh $base --size 1M -n 9 -w 1

@@ -191,7 +191,10 @@ says "gnuplot could not draw"
 pass_if "what it should have drawn is there" filled failing/mesh.dat failing/mesh.gp failing/report.md
 says "All 8 samples ran"
 printf '#!/bin/sh\nexec sleep 0.2\n' >bin/gnuplot
-if PATH=$PWD/bin:$PATH on_terminal 120 "$WEFT" report good.json --html page.html --plots slowly; then
+if has_terminal; then
+    PATH=$PWD/bin:$PATH on_terminal 120 "$WEFT" report good.json --html page.html --plots slowly
+    status=$?
+    pass_if "on a terminal: status $status: $(cat out)" [ "$status" -eq 0 ]
     pass_if "how far they are, and the time left: $(cat out)" \
         grep -qE '[1-9][0-9]*/[0-9]+  figures, drawing [a-z-]+  [0-9]+ s left' out
     pass_if "which makes room for what is said: $(cat out)" grep -q $'\r\e\[Kplots: slowly' out
