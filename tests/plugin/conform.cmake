@@ -30,7 +30,7 @@ endfunction()
 
 # Of the rules, the stand-in keeps those of NCCL; ours go further.
 conform_test(conform_standin quick 60 nccl_standin --rounds 20 --schedules 3
-  --except shared_sockets,idle_peer,profiled,waits_are_said,connect_given_up,deregister_in_flight,proven_first)
+  --except shared_sockets,idle_peer,profiled,waits_are_said,connect_given_up,deregister_in_flight,proven_first,traffic_class,unknown_class)
 add_test(NAME plugin.conform_mutations
   COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/conform_mutations_test.sh $<TARGET_FILE:conform> $<TARGET_FILE:nccl_standin>)
 set_tests_properties(plugin.conform_mutations PROPERTIES LABELS "quick;noasan;notsan" TIMEOUT 120
@@ -63,11 +63,24 @@ if(TARGET weft_nccl_inside)
     ENVIRONMENT WEFT_FAULT=reset_every=2M WEFT_CHUNK=64K)
   conform_fault(reset quick "WEFT_FAULT=reset_every=2M" WEFT_CHUNK=64K)
   conform_fault(killed_rail full "WEFT_FAULT=drop=1@20+3000")
+  foreach(version 8 9 10 11) # 12 above
+    conform_test(conform_reset_v${version} full 200 weft_nccl_inside --table v${version} --case ${conform_moving},loss
+      --rounds 20 --schedules 5 ENVIRONMENT "WEFT_FAULT=reset_every=2M" WEFT_CHUNK=64K)
+  endforeach()
+  conform_test(conform_rounds full 600 weft_nccl_inside --case rounds --rounds 1000)
   conform_fault(flip full "WEFT_FAULT=flip_every=4M" WEFT_CRC=on)
   conform_fault(window full WEFT_WINDOW=1)
   foreach(seed 1 2 3 4)
     conform_test(conform_schedules_${seed} full 1200 weft_nccl_inside --case schedules --schedules 500 --seed ${seed})
   endforeach()
+endif()
+
+if(TARGET weft_nccl_inside)
+  add_test(NAME plugin.killed_sockets
+    COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/killed_sockets_test.sh $<TARGET_FILE:conform> $<TARGET_FILE:weft_nccl_inside>)
+  math(EXPR seconds "120 * ${conform_slower}")
+  set_tests_properties(plugin.killed_sockets PROPERTIES LABELS "quick;noasan;notsan" TIMEOUT ${seconds} SKIP_RETURN_CODE 77
+    RESOURCE_LOCK loopback ENVIRONMENT "${conform_environment}")
 endif()
 
 # As it is installed: with all that it needs inside, of which nothing may stay.

@@ -102,6 +102,7 @@ void boot_barrier(void);
 /* ------------------------------------------------------------------------------------------- plugin (conform_table.c)
  */
 
+extern int net_traffic_class;         /* of the communicators that are initialised from now on */
 extern struct nccl_net_v12 net_table; /* the plugin's, or what stands before an older one */
 
 /* dlopen and dlsym. close: dlclose. */

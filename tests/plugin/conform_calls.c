@@ -96,9 +96,11 @@ pthread_mutex_t net_mutex = PTHREAD_MUTEX_INITIALIZER;
         locked_;                                                                                                       \
     })
 
+int net_traffic_class = NCCL_NET_TRAFFIC_CLASS_UNDEF;
+
 enum nccl_result net_init(void **context, uint64_t comm_id)
 {
-    struct nccl_net_config config = {.traffic_class = NCCL_NET_TRAFFIC_CLASS_UNDEF};
+    struct nccl_net_config config = {.traffic_class = net_traffic_class};
     return LOCKED(
         TIMED_FOR(INIT_BOUND_MS, "init", net_table.init(context, comm_id, &config, net_logger, net_profiler)));
 }

@@ -1,7 +1,9 @@
 /* conform_connect.c: cases of listen, connect and accept. */
+#include <netinet/in.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "conform.h"
@@ -49,6 +51,50 @@ static void profiled(void)
           (long long)came);
     CHECK(sent + came <= 7 * requests, "%lld chunks of %lld requests", (long long)(sent + came), (long long)requests);
     ranks_end(); /* and what has started has stopped */
+}
+
+/* TCP sockets of this process whose packets have the mark. */
+static int marked(int dscp)
+{
+    int count = 0;
+    for (int fd = 0; fd < 1024; fd++) {
+        int mark = 0, type = 0;
+        socklen_t size = sizeof mark, type_size = sizeof type;
+        bool stream = getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size) == 0 && type == SOCK_STREAM;
+        count += stream && getsockopt(fd, IPPROTO_IP, IP_TOS, &mark, &size) == 0 && mark >> 2 == dscp;
+    }
+    return count;
+}
+
+static void traffic_class(void)
+{
+    CHECK(setenv("WEFT_DSCP", "0,8,46,0", 1) == 0, "no memory");
+    net_traffic_class = 2;
+    ranks_begin(1);
+    links_ring(2);
+    links_open();
+    flows_everywhere(&few);
+    int64_t limit = now_ms() + 5000 * CONFORM_SLOWER; /* the streams of a class are made when it is first used */
+    while (marked(46) == 0)
+        CHECK(now_ms() < limit, "no socket has the mark of the communicator's class");
+    CHECK(marked(8) == 0, "%d sockets have the mark of another class", marked(8));
+    boot_barrier(); /* who closes first ends the other's streams, too */
+    links_close();
+    CHECK(!log_says(NCCL_LOG_WARN, "traffic class"), "a class is warned of: %s", log_first(NCCL_LOG_WARN));
+    ranks_end();
+}
+
+/* Another plugin's numbers may be larger. */
+static void unknown_class(void)
+{
+    net_traffic_class = 104;
+    ranks_begin(1);
+    CHECK(log_says(NCCL_LOG_WARN, "traffic class 104"), "no word of a class that there is not");
+    links_ring(1);
+    links_open();
+    flows_everywhere(&few);
+    links_close();
+    ranks_end();
 }
 
 static void every_device(void)
@@ -262,13 +308,14 @@ static void foreign_handle(void)
         unsigned char handle[NCCL_NET_HANDLE_MAXSIZE];
         if (links[i].from != conform.me)
             continue;
-        for (int byte = 0; byte < 8; byte++) { /* magic and version are the first ones */
+        for (int byte = 0; byte < 9; byte++) { /* of Weft's, the last one is the version; the others are who it is */
             memcpy(handle, links[i].handle, sizeof handle);
             handle[byte] ^= 0x40;
             int warnings = log_lines(NCCL_LOG_WARN);
             worker_run(&ranks[0].service, must_be_refused, handle);
             CHECK(log_lines(NCCL_LOG_WARN) > warnings, "no word on why a handle is refused");
         }
+        CHECK(log_says(NCCL_LOG_WARN, "another version"), "no word of another version");
         memset(handle, 0, sizeof handle);
         worker_run(&ranks[0].service, must_be_refused, handle);
         fill(handle, sizeof handle, conform.seed);
@@ -392,6 +439,9 @@ const struct conform_case conform_connect_cases[] = {
      30, false},
     {"profiled", "connect", "NCCL's profiler gets events of requests and of their chunks, and each of them stops",
      profiled, 10, 30, false},
+    {"traffic_class", "connect", "the traffic class of a communicator marks its packets", traffic_class, 11, 30, false},
+    {"unknown_class", "connect", "a traffic class that there is not is said, and is the first one", unknown_class, 11,
+     30, false},
     {"every_device", "connect", "each device that is announced carries messages", every_device, 0, 60, false},
     {"call_again", "connect", "accept before connect gives NULL, connect before accept does not block", call_again, 0,
      30, false},

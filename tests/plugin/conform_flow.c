@@ -201,6 +201,18 @@ static void end_live(struct end *end, int index, const int *reported)
     memmove(&end->live[index], &end->live[index + 1], (size_t)(end->live_count - index) * sizeof live);
 }
 
+/* NCCL flushes what a network card has written to GPU memory, and tests what it gets back, if that is not NULL. */
+static void flush(struct end *end, struct live *live)
+{
+    void *data = buffer(end, live->place, 0), *request = STALE;
+    int size = (int)room_of(end->flow, live->item, 0);
+    bool done = false;
+    MUST(net_iflush(end->comm, 1, &data, &size, &end->mhandle, &request));
+    CHECK(request != STALE, "iflush leaves what stood in the request");
+    while (request && !done)
+        MUST(net_test(request, &done, &size));
+}
+
 static bool test_one(struct end *end, int index)
 {
     struct live *live = &end->live[index];
@@ -217,6 +229,8 @@ static bool test_one(struct end *end, int index)
         if (!end->sending)
             CHECK(net_irecv_consumed(end->comm, slots, live->request) == NCCL_SUCCESS,
                   "irecvConsumed fails: NCCL calls it after every receive, where there is one");
+        if (!end->sending && net_table.iflush)
+            flush(end, live);
         if (!end->sending && end->flow->optional)
             live->request = NULL;
     }

@@ -1,11 +1,13 @@
 /*
- * load FILE ROUNDS: what NCCL does with a plugin that it loads and drops again, ROUNDS times over. The process is to be
- * the same afterwards: no mapping of FILE, no thread, no descriptor, no key of threads, and no memory by the round
- * (with GLIBC_TUNABLES=glibc.malloc.tcache_count=0: caches look like a leak). It needs the C library alone, and prints
- * a line for each thing that is left.
+ * load FILE|NAME ROUNDS: what NCCL does with a plugin that it loads and drops again, ROUNDS times over: the file of a
+ * name is libnccl-net-NAME.so, and of the tables in it the newest is taken. The process is to be the same afterwards:
+ * no mapping of FILE, no thread, no descriptor, no key of threads, and no memory by the round (with
+ * GLIBC_TUNABLES=glibc.malloc.tcache_count=0: caches look like a leak). It needs the C library alone, and prints a line
+ * for each thing that is left.
  */
 #include <dirent.h>
 #include <dlfcn.h>
+#include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -16,10 +18,11 @@
 #include <unistd.h>
 
 #define KEYS_MOST 1024
+#define PROPERTIES_ROOM 1024        /* more than those of any version */
 #define THREADS_PATIENCE_US 2000000 /* a joined thread may be seen for a moment longer */
 #define GROWTH_MOST_BYTES 4096      /* of all rounds but the first */
 
-/* The beginning of ncclNet_v11_t, and its end. */
+/* The beginning of ncclNet_v11_t and of ncclNet_v12_t, and their end. */
 struct table {
     const char *name;
     int (*init)(void **context, uint64_t id, void *config, void *log, void *profile);
@@ -112,18 +115,47 @@ static int use(const struct table *table)
     int result = table->init(&context, 1, NULL, NULL, NULL);
     if (result == 0)
         result = table->devices(&count);
+    for (int device = 0; result == 0 && device < count; device++) {
+        char properties[PROPERTIES_ROOM] = {0}; /* they begin with the name */
+        result = table->properties(device, properties);
+        if (result == 0 && !*(char **)(void *)properties)
+            result = -1;
+    }
+    if (result == 0 && count < 1)
+        result = -1;
     int finalized = table->finalize(context); /* also when init has failed */
     return result ? result : finalized;
 }
 
-static int load_and_drop(const char *file)
+/* As NCCL looks for NCCL_NET_PLUGIN: as it is, then as part of a file's name, which `file` gets. */
+static void *load(const char *name, char *file, size_t room)
 {
+    snprintf(file, room, "%s", name);
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (library || strchr(name, '/'))
+        return library;
+    snprintf(file, room, "libnccl-net-%s.so", name);
+    return dlopen(file, RTLD_NOW | RTLD_LOCAL);
+}
+
+static const struct table *newest_table(void *library)
+{
+    static const char *names[] = {"ncclNetPlugin_v12", "ncclNetPlugin_v11"};
+    const struct table *table = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !table; i++)
+        table = dlsym(library, names[i]);
+    return table;
+}
+
+static int load_and_drop(const char *name)
+{
+    char file[PATH_MAX];
+    void *library = load(name, file, sizeof file);
     if (!library) {
         fprintf(stderr, "%s\n", dlerror());
         return -1;
     }
-    const struct table *table = dlsym(library, "ncclNetPlugin_v11");
+    const struct table *table = newest_table(library);
     if (!table) {
         fprintf(stderr, "%s\n", dlerror());
         return -1;
@@ -161,7 +193,7 @@ int main(int argc, char **argv)
 {
     int rounds = argc == 3 ? atoi(argv[2]) : 0;
     if (rounds < 2) {
-        fprintf(stderr, "usage: load FILE ROUNDS\n");
+        fprintf(stderr, "usage: load FILE|NAME ROUNDS\n");
         return 2;
     }
     have_had_a_thread();

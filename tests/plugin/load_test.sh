@@ -14,5 +14,7 @@ expect_status 0 'with a key'
 printf '%s\n' "$output"
 run env "${settings[@]}" WEFT_KEY_FILE="$scratch/key" "$loader" "$build/lib/libnccl-net.so" 2
 expect_status 0 'by its other name'
+run env "${settings[@]}" LD_LIBRARY_PATH="$build/lib" WEFT_KEY_FILE="$scratch/key" "$loader" weft 2
+expect_status 0 'as NCCL_NET_PLUGIN=weft names it'
 
 finish

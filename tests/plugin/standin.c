@@ -127,8 +127,10 @@ enum nccl_result standin_connect(int dev, void *handle, void **comm)
     (void)dev;
     memcpy(&peer, handle, sizeof peer);
     *comm = NULL;
-    if ((peer.magic != MAGIC || peer.version != VERSION) && !standin_fault("handle_unread")) {
-        say(NCCL_LOG_WARN, NCCL_NET, __FILE__, __LINE__, "NET/Standin : a handle of another plugin");
+    bool ours = peer.magic == MAGIC && peer.version == VERSION && peer.address.sin_family == AF_INET;
+    if (!ours && !standin_fault("handle_unread")) {
+        say(NCCL_LOG_WARN, NCCL_NET, __FILE__, __LINE__,
+            "NET/Standin : a handle of another plugin, or of another version");
         return NCCL_INVALID_ARGUMENT;
     }
     if (!peer.fd) {
