@@ -657,11 +657,11 @@ struct weft_chunk {
 
 /*
  * Hears of an operation's chunks while they move, as a profiler needs it that takes the time when it is called; a trace
- * is the cheaper way (weft_trace_start()). A chunk of a send begins when a stream takes it, and ends when its memory is
- * free again; one of a receive begins with its header, and ends when its last byte is in memory. What is sent again
- * begins again. Each `begins` is followed by one `ends`, before the operation completes. Bytes that are copied there
- * are in no chunk: of messages of up to `eager` bytes, what comes before its receive is posted or may be written to,
- * and from one GPU of this context to another.
+ * is the cheaper way (weft_trace_start()). A chunk of a send begins when a stream takes it, and ends when the kernel
+ * has taken all of it; one of a receive begins with its header, and ends when its last byte has come. Its memory stays
+ * the operation's until that completes: what is sent again begins again. Each `begins` is followed by one `ends`,
+ * before the operation completes. Bytes may be in no chunk: of messages of up to `eager` bytes, and what comes before
+ * its receive is posted or may be written to. What is copied from one GPU of this context to another has none.
  *
  * Both are called on threads of the library or of any caller of it, with locks of the library held: they must return
  * soon, and must not call the library. Calls for operations with one peer do not overlap.

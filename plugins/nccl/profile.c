@@ -54,6 +54,8 @@ void plugin_profile_begin(struct plugin_profile *profile, nccl_profiler profiler
     for (int i = 0; i < PLUGIN_CHUNKS_TOLD; i++)
         profile->chunks[i].told = false;
     profile->event = begin_event(profile, -1, bytes);
+    if (!profile->event) /* NCCL gives the callback whether or not it has a profiler */
+        return;
     options->flags |= WEFT_WATCH;
     options->watcher = &watcher;
     options->user_data = profile;
@@ -74,8 +76,7 @@ void plugin_profile_look(struct plugin_profile *profile)
 
 void plugin_profile_end(struct plugin_profile *profile)
 {
-    plugin_profile_look(profile);
-    for (int i = 0; i < PLUGIN_CHUNKS_TOLD; i++) /* of an operation that could not be stopped some may be left */
+    for (int i = 0; i < PLUGIN_CHUNKS_TOLD; i++) /* of an operation that NCCL has not tested to its end */
         end_event(profile, &profile->chunks[i].event);
     end_event(profile, &profile->event);
 }

@@ -1,7 +1,8 @@
 /*
  * profile.h: what NCCL's profiler hears of a part and of its chunks: an event of the whole, and one of each of the
- * first chunks. Chunks begin and end on Weft's threads, which only note it. The profiler is called when NCCL calls, as
- * it is by NCCL's own transports: what an event belongs to exists no longer than NCCL asks for the request.
+ * first chunks. Chunks begin and end on Weft's threads, which only note it. The profiler is called when NCCL posts and
+ * tests, as it is by NCCL's transport for InfiniBand: what an event belongs to exists no longer than NCCL asks for the
+ * request. Where an operation is stopped, events end, and none begins.
  *
  * With plugin_comm.lock held; the memory stays until the library has let go of the part.
  */

@@ -256,8 +256,10 @@ static enum nccl_result stop_parts(struct plugin_comm *comm, const struct plugin
 enum nccl_result plugin_stop(struct plugin_comm *comm)
 {
     enum nccl_result result = stop_parts(comm, NULL);
+    pthread_mutex_lock(&comm->lock);
     for (int i = 0; i < PLUGIN_PARTS_MAX; i++) /* also those that did not end */
         end_part(&comm->parts[i], NCCL_INTERNAL_ERROR);
+    pthread_mutex_unlock(&comm->lock);
     return result;
 }
 

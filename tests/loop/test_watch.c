@@ -279,9 +279,8 @@ static void session_ends(void)
             weft_peer_close(pair.node[side].peer, 0, NULL);
             pair.node[side].peer = NULL;
         }
-        await(message.send, &watch[0]);
-        await(message.recv, &watch[1]);
-        told += watch[0].count + watch[1].count;
+        told += await(message.send, &watch[0]).status != 0 && watch[0].count > 0;
+        told += await(message.recv, &watch[1]).status != 0 && watch[1].count > 0;
         loop_message_destroy(&message);
         loop_pair_destroy(&pair);
     }

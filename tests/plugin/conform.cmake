@@ -63,7 +63,7 @@ if(TARGET weft_nccl_inside)
     ENVIRONMENT WEFT_FAULT=reset_every=2M WEFT_CHUNK=64K)
   conform_fault(reset quick "WEFT_FAULT=reset_every=2M" WEFT_CHUNK=64K)
   conform_fault(killed_rail full "WEFT_FAULT=drop=1@20+3000")
-  foreach(version 8 9 10 11) # 12 above
+  foreach(version 8 9 10 11 12)
     conform_test(conform_reset_v${version} full 200 weft_nccl_inside --table v${version} --case ${conform_moving},loss
       --rounds 20 --schedules 5 ENVIRONMENT "WEFT_FAULT=reset_every=2M" WEFT_CHUNK=64K)
   endforeach()
@@ -78,7 +78,7 @@ endif()
 if(TARGET weft_nccl_inside)
   add_test(NAME plugin.killed_sockets
     COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/killed_sockets_test.sh $<TARGET_FILE:conform> $<TARGET_FILE:weft_nccl_inside>)
-  math(EXPR seconds "120 * ${conform_slower}")
+  math(EXPR seconds "120 * ${conform_slower} * 3")
   set_tests_properties(plugin.killed_sockets PROPERTIES LABELS "quick;noasan;notsan" TIMEOUT ${seconds} SKIP_RETURN_CODE 77
     RESOURCE_LOCK loopback ENVIRONMENT "${conform_environment}")
 endif()
