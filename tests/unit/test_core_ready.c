@@ -11,6 +11,7 @@
 #include "core/request/pieces.h"
 #include "core/message/ready.h"
 #include "wire/frame.h"
+#include "wire/hello.h"
 
 #define CONNECTION 1u
 #define LIMIT 100 /* introductions, where a test does not say otherwise */
@@ -285,33 +286,52 @@ static void test_bursts_beside_bulk_work(void **state)
         uint64_t total, credit;
         uint64_t waiting;     /* bytes that no channel has taken, */
         uint32_t bulk_frames; /* and frames that the peer has not acknowledged */
-        bool may;
+        bool may, announced;  /* at all; if the peer takes announcements: it may, and gets one */
     } cases[] = {
-        {SCENE_EAGER + 1, 2 * BLOCK, 0, 0, true},
-        {SCENE_EAGER + 1, 2 * BLOCK - 1, 0, 0, false},
-        {SCENE_EAGER + 1, 2 * BLOCK, HUGE, 9, true}, /* it stands before little, and holds nothing up */
-        {BESIDE, BESIDE, HUGE, 9, true},
-        {BESIDE, BESIDE - 1, 0, 0, false},
-        {BESIDE + 1, HUGE, 1, 0, false}, /* a larger one does, and would stand behind what is there */
-        {BESIDE + 1, HUGE, 0, 1, false},
-        {BESIDE + 1, HUGE, 0, 0, true},
-        {BESIDE + 1, 2 * (BESIDE + BLOCK), 0, 0, true}, /* it leaves others as much credit as it takes */
-        {BESIDE + 1, 2 * (BESIDE + BLOCK) - 1, 0, 0, false},
-        {HUGE, 2 * SCENE_FIRST_BURST, 0, 0, true},
-        {HUGE, 2 * SCENE_FIRST_BURST - 1, 0, 0, false},
+        {SCENE_EAGER + 1, 2 * BLOCK, 0, 0, true, false},
+        {SCENE_EAGER + 1, 2 * BLOCK - 1, 0, 0, false, false},
+        {SCENE_EAGER + 1, 2 * BLOCK, HUGE, 9, true, false}, /* it stands before little, and holds nothing up */
+        {BESIDE, BESIDE, HUGE, 9, true, false},
+        {BESIDE, BESIDE - 1, 0, 0, false, false},
+        {BESIDE + 1, HUGE, 1, 0, false, true}, /* a larger one does, and would stand behind what is there */
+        {BESIDE + 1, HUGE, 0, 1, false, true},
+        {BESIDE + 1, HUGE, 0, 0, true, false},
+        {BESIDE + 1, 2 * (BESIDE + BLOCK), 0, 0, true, false}, /* it leaves others as much credit as it takes */
+        {BESIDE + 1, 2 * (BESIDE + BLOCK), HUGE, 9, false, true},
+        {BESIDE + 1, 2 * (BESIDE + BLOCK) - 1, 0, 0, false, false},
+        {BESIDE + 1, 2 * (BESIDE + BLOCK) - 1, HUGE, 9, false, false},
+        {HUGE, HUGE, 1, 0, false, false}, /* a part of one does not go behind others */
+        {HUGE, 2 * SCENE_FIRST_BURST, 0, 0, true, false},
+        {HUGE, 2 * SCENE_FIRST_BURST - 1, 0, 0, false, false},
     };
     struct scene *scene = *state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct weft_connection *connection = scene_connect(scene, CONNECTION + 2 * (uint32_t)i, LIMIT);
-        print_message("case %zu\n", i);
+    const size_t count = sizeof cases / sizeof cases[0];
+    for (size_t number = 0; number < 2 * count; number++) {
+        struct weft_connection *connection = scene_connect(scene, CONNECTION + 2 * (uint32_t)number, LIMIT);
+        struct wf_frame frame;
+        size_t i = number % count;
+        bool takes = number >= count, may = cases[i].may || (takes && cases[i].announced);
+        print_message("case %zu%s\n", i, takes ? ", announced" : "");
+        scene->terms.features = takes ? WF_FEATURE_ANNOUNCE : 0;
         struct wf_outbound *outbound = post_message(connection, cases[i].total);
         set_credit(scene, cases[i].credit);
         scene->desk.waiting[0] = cases[i].waiting;
         scene->desk.bulk_frames[0] = cases[i].bulk_frames;
         wf_connection_ready(connection);
-        assert_ptr_equal(wf_ready_head(connection), cases[i].may ? outbound : NULL);
-        assert_ptr_equal(wf_ready_candidate(connection), cases[i].may ? outbound : NULL);
-        assert_rings(connection, cases[i].may, !cases[i].may); /* what may not go at once is offered */
+        assert_ptr_equal(wf_ready_head(connection), may ? outbound : NULL);
+        assert_ptr_equal(wf_ready_candidate(connection), may ? outbound : NULL);
+        assert_rings(connection, may, !may); /* what may not go at once is offered */
+        if (may)
+            introduce(outbound, 0);
+        assert_int_equal(wf_ready_announce(connection, &frame), takes && cases[i].announced);
+        if (takes && cases[i].announced) {
+            assert_int_equal(frame.type, WF_OFFER);
+            assert_int_equal(frame.msg, outbound->number);
+            assert_int_equal(frame.total, cases[i].total);
+            assert_int_equal(frame.offset, cases[i].total);
+            assert_int_equal(frame.key, 9);
+            assert_false(wf_ready_announce(connection, &frame)); /* once */
+        }
         scene->desk.waiting[0] = scene->desk.bulk_frames[0] = 0;
     }
 }

@@ -104,11 +104,12 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_EAGER] =
         SIZE(LIBRARY, DATA, MOVES, "eager", "8K", 0, 64 * KIB, "The largest message that is copied and sent at once.",
              .more = "Its send completes without waiting for the receiver."),
-    [WF_SET_FIRST_BURST] =
-        SIZE(LIBRARY, DATA, MOVES, "first_burst", "1M", 0, 16 * MIB,
-             "Bytes of a larger message that are sent before its receiver has asked for them.",
-             .more = "More than 64K only where no others are under way, and at most half of what is left of the "
-                     "receiver's unexpected; else the message is announced first. Rounded down to a multiple of 128."),
+    [WF_SET_FIRST_BURST] = SIZE(
+        LIBRARY, DATA, MOVES, "first_burst", "1M", 0, 16 * MIB,
+        "Bytes of a larger message that are sent before its receiver has asked for them.",
+        .more = "More than 64K only of a message that goes whole, or where no others are under way, and at most half "
+                "of what is left of the receiver's unexpected; else the receiver is asked first. Rounded down to a "
+                "multiple of 128."),
     [WF_SET_INTRODUCTIONS] =
         INT(LIBRARY, LIMITS, MOVES, "introductions", "1024", "messages", 2, 65536,
             "Messages of a connection that may be known to the receiver and not yet finished.",

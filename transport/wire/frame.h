@@ -17,7 +17,7 @@
 /* 1 .. 15 are sequenced: counted, kept until acknowledged, idempotent. 16 and up are absolute totals or probes. */
 enum wf_frame_type {
     WF_DATA = 1,    /* payload [offset, offset+length) of msg; key = tag */
-    WF_OFFER = 2,   /* introduces msg without payload; total, key = tag */
+    WF_OFFER = 2,   /* introduces msg without payload; total, key = tag, offset = what comes unasked */
     WF_GRANT = 3,   /* PEER msg may be sent up to offset; for a write, or with base = WF_BASE_LANDED: has landed up to
                      * it; key = domain + 1: all of it may come on the device channels of that domain, 0: on none */
     WF_READ = 4,    /* reads `total` bytes at `base` under `key`; the reply is DATA with this msg */

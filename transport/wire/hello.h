@@ -82,10 +82,11 @@ struct wf_limits {
 #define WF_FEATURE_ENCRYPT 1u  /* all bytes after a channel's proofs are in records (record.h); both sides or none */
 #define WF_FEATURE_RAILS 2u    /* takes a HELLO with up to WF_RAILS_MAX rails, and JOINs for as many pairs of rails */
 #define WF_FEATURE_GREETING 4u /* sends a GREETING after HELLO and takes one */
-#define WF_FEATURE_MATCHING 8u /* says when a TAGGED message has landed (WF_BASE_LANDED); takes NOTEs of no operation */
+#define WF_FEATURE_MATCHING 8u /* says when a TAGGED message landed (WF_BASE_LANDED); takes NOTEs of no operation */
 #define WF_FEATURE_CLASSES 16u /* takes JOINs and OPENs of traffic classes above 0 */
 #define WF_FEATURE_DEVICE 32u  /* takes JOINs of device channels, and GRANTs that name a domain */
 #define WF_FEATURE_TRIAL 64u   /* its payload streams begin with a pattern (pattern.h), and so do those that it takes */
+#define WF_FEATURE_ANNOUNCE 128u /* takes OFFERs that say how much comes unasked */
 
 struct wf_hello {
     uint16_t version_min, version_max;

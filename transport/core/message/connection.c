@@ -73,6 +73,7 @@ struct weft_connection *wf_connection_create(struct wf_desk *desk, uint32_t numb
     wf_list_init(&connection->pending);
     wf_list_init(&connection->writes);
     wf_list_init(&connection->sending);
+    wf_list_init(&connection->behind);
     wf_list_init(&connection->unlisted);
     wf_list_init(&connection->posted_masked);
     wf_list_init(&connection->unexpected);

@@ -51,15 +51,16 @@ struct weft_connection {
     struct weft_request *waiting; /* OPEN or CLOSE request */
 
     /* sending */
-    struct wf_list pending;    /* not introduced, in posting order */
-    struct wf_list writes;     /* large writes, not introduced */
-    struct wf_list sending;    /* introduced, with bytes that may be sent */
-    struct wf_list unlisted;   /* lists that wait until fewer operations with a list are under way */
-    uint32_t lists;            /* operations with a list that are under way */
-    uint32_t small_pending;    /* messages of `pending` for the express channel */
-    uint64_t next_order;       /* of posting */
-    uint32_t outbounds;        /* messages that exist */
-    uint64_t next_number;      /* of the next message introduced; 1 at first */
+    struct wf_list pending;  /* not introduced, in posting order */
+    struct wf_list writes;   /* large writes, not introduced */
+    struct wf_list sending;  /* introduced, with bytes that may be sent */
+    struct wf_list behind;   /* introduced behind other bytes of a bulk channel: the peer may not have heard of them */
+    struct wf_list unlisted; /* lists that wait until fewer operations with a list are under way */
+    uint32_t lists;          /* operations with a list that are under way */
+    uint32_t small_pending;  /* messages of `pending` for the express channel */
+    uint64_t next_order;     /* of posting */
+    uint32_t outbounds;      /* messages that exist */
+    uint64_t next_number;    /* of the next message introduced; 1 at first */
     uint64_t introduced_limit; /* the peer takes introductions with numbers below or equal */
     bool own_turn;   /* the last chunk answered a READ; one of our own messages goes next, so that replies cannot starve
                         it */

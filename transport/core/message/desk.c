@@ -165,6 +165,12 @@ void wf_desk_expect_frames(struct wf_desk *desk, uint32_t frames)
     desk->range_pool.limit += frames;
 }
 
+uint64_t wf_desk_waiting(const struct wf_desk *desk, unsigned traffic)
+{
+    uint64_t credit = desk->unsolicited_limit - desk->unsolicited_spent, in_line = desk->in_line[traffic];
+    return desk->waiting[traffic] + (in_line < credit ? in_line : credit);
+}
+
 void wf_desk_wait(struct wf_desk *desk, unsigned traffic, int64_t bytes)
 {
     desk->waiting[traffic] += (uint64_t)bytes;

@@ -2,7 +2,7 @@
  * desk.h: a session's connections, messages and posted receives, and the pools and credit that they share.
  *
  * All with the session's lock held. Fields that other rooms may read: bulk_ready, express_ready, the todo lists,
- * `credit_due`, `waiting`, `bulk_frames`, `blocks.free`, `denied`. Arrays of WF_CLASSES are by traffic class.
+ * `credit_due`, `bulk_frames`, `blocks.free`, `denied`. Arrays of WF_CLASSES are by traffic class.
  */
 #ifndef WF_CORE_MESSAGE_DESK_H
 #define WF_CORE_MESSAGE_DESK_H
@@ -97,6 +97,7 @@ struct wf_desk {
     uint64_t unsolicited_settled, unsolicited_told; /* of the peer as sender: given back; limit as last told */
     bool credit_due;
     uint64_t waiting[WF_CLASSES];     /* bytes that may be sent and that no channel has taken */
+    uint64_t in_line[WF_CLASSES];     /* bytes of messages that may go whole and unasked, and are not introduced */
     uint32_t bulk_frames[WF_CLASSES]; /* DATA frames for bulk channels that the peer has not acknowledged */
     uint64_t denied;                  /* writes and reads of the peer that were refused for the memory that they name */
 };
@@ -137,6 +138,10 @@ void wf_desk_accept(struct wf_desk *desk, struct weft_request *request);
 void wf_desk_keep(struct wf_desk *desk, struct wf_pieces *pieces);
 /* A channel has joined: `frames` more may be under way. */
 void wf_desk_expect_frames(struct wf_desk *desk, uint32_t frames);
+
+/* Bytes of the class that may be sent, or will be without a question while credit lasts, and that no channel has taken.
+ */
+uint64_t wf_desk_waiting(const struct wf_desk *desk, unsigned traffic);
 
 /* Adds to the class's `waiting`. Positive: bytes became strays and wait for a channel. Negative: a channel has taken
  * them, or they need not go any more. */

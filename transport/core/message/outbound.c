@@ -28,6 +28,7 @@ struct wf_outbound *wf_outbound_create(struct weft_connection *connection, enum 
         return NULL;
     wf_link_init(&outbound->queue_link);
     wf_link_init(&outbound->hash_link);
+    wf_link_init(&outbound->behind_link);
     wf_link_init(&outbound->todo_link);
     wf_link_init(&outbound->stage_link);
     wf_list_init(&outbound->slots);
@@ -44,6 +45,8 @@ void wf_outbound_leave_line(struct wf_outbound *outbound)
     struct weft_connection *connection = outbound->connection;
     if (outbound->in_line && wf_outbound_is_express(outbound))
         connection->small_pending -= 1;
+    else if (outbound->in_line)
+        connection->desk->in_line[connection->traffic] -= wf_ready_unasked(outbound);
     outbound->in_line = false;
     wf_link_remove(&outbound->queue_link);
 }
@@ -54,6 +57,8 @@ void wf_outbound_join_line(struct wf_outbound *outbound, bool first)
     outbound->in_line = true;
     if (wf_outbound_is_express(outbound))
         connection->small_pending += 1;
+    else
+        connection->desk->in_line[connection->traffic] += wf_ready_unasked(outbound);
     if (first)
         wf_list_push_front(&connection->pending, &outbound->queue_link);
     else
@@ -80,6 +85,7 @@ void wf_outbound_drop(struct wf_outbound *outbound)
     struct wf_desk *desk = connection->desk;
     wf_outbound_leave_line(outbound);
     wf_link_remove(&outbound->hash_link);
+    wf_link_remove(&outbound->behind_link);
     wf_link_remove(&outbound->todo_link);
     if (outbound->slot)
         wf_pool_give(&desk->slot_pool, outbound->slot);
@@ -390,6 +396,7 @@ void wf_outbound_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t 
         return;
     }
     wf_outbound_count(outbound, -1);
+    wf_link_remove(&outbound->behind_link); /* the peer has heard of it */
     outbound->retired += length;
     if (outbound->device)
         wf_stage_out_retire(outbound, offset, length);

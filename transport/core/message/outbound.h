@@ -41,9 +41,10 @@ enum wf_outbound_kind {
 /* Owner: session lock. What a copied message touches when it is sent and acknowledged stands first: some hundred of
  * them wait for their acknowledgement, more than the first cache has room for. */
 struct wf_outbound {
-    struct wf_link queue_link; /* connection.pending, then connection.sending while it has bytes to send, or
-                                * wf_desk.detached */
-    struct wf_link hash_link;  /* wf_desk.outbound_hash, once it has a number */
+    struct wf_link queue_link;  /* connection.pending, then connection.sending while it has bytes to send, or
+                                 * wf_desk.detached */
+    struct wf_link hash_link;   /* wf_desk.outbound_hash, once it has a number */
+    struct wf_link behind_link; /* connection.behind: introduced from within a bulk stream, behind other bytes */
     struct weft_connection *connection;
     struct weft_request *request; /* NULL once completed */
     struct wf_pieces *pieces;     /* NULL, or where the bytes are instead of `data` */

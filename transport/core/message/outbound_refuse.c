@@ -9,6 +9,7 @@ void wf_outbound_stop(struct wf_outbound *outbound)
         return;
     wf_outbound_wait(outbound, -(int64_t)(outbound->sendable - outbound->next));
     outbound->stopped = true;
+    wf_link_remove(&outbound->behind_link); /* REFUSE will tell */
     wf_outbound_requeue(outbound);
 }
 

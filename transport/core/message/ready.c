@@ -7,6 +7,7 @@
 #include "core/message/ring.h"
 #include "core/request/pieces.h"
 #include "core/message/stage.h"
+#include "wire/hello.h"
 
 #define WRITES_LOOKED_AT 16
 #define CONNECTIONS_LOOKED_AT 64
@@ -50,6 +51,20 @@ static bool bulk_is_quiet(const struct wf_desk *desk, unsigned traffic)
     return desk->waiting[traffic] == 0 && desk->bulk_frames[traffic] == 0;
 }
 
+/* May it be introduced behind bytes that wait on bulk channels? A large one may if the peer takes an announcement,
+ * which goes before whatever is matched after it. All of it goes then: what comes in two parts is spread twice. */
+static bool may_stand_behind(const struct wf_outbound *outbound)
+{
+    uint64_t burst = burst_of(outbound);
+    return burst <= BURST_BESIDE ||
+           (burst == outbound->total && (outbound->connection->desk->terms->features & WF_FEATURE_ANNOUNCE));
+}
+
+uint64_t wf_ready_unasked(const struct wf_outbound *outbound)
+{
+    return burst_of(outbound) == outbound->total && may_stand_behind(outbound) ? outbound->total : 0;
+}
+
 /* May the burst spend its credit? A large one must leave as much as it takes. */
 static bool leaves_credit(const struct wf_outbound *outbound)
 {
@@ -59,13 +74,12 @@ static bool leaves_credit(const struct wf_outbound *outbound)
 }
 
 /* A burst introduces its message on a bulk channel, behind the bytes that wait there, and later messages are not
- * matched before it. So a large burst goes only if bulk channels are quiet. */
+ * matched before it. */
 static bool may_burst(const struct wf_outbound *outbound)
 {
-    const struct wf_desk *desk = outbound->connection->desk;
-    uint64_t burst = burst_of(outbound);
-    return burst > 0 && leaves_credit(outbound) &&
-           (burst <= BURST_BESIDE || bulk_is_quiet(desk, outbound->connection->traffic));
+    const struct weft_connection *connection = outbound->connection;
+    return burst_of(outbound) > 0 && leaves_credit(outbound) &&
+           (may_stand_behind(outbound) || bulk_is_quiet(connection->desk, connection->traffic));
 }
 
 /* Does the peer's limit allow a number for it, and one for its notification? */
@@ -165,6 +179,10 @@ struct wf_outbound *wf_ready_take(struct wf_outbound *outbound, uint64_t length,
 
 void wf_ready_spend(struct wf_outbound *outbound, uint64_t burst)
 {
+    struct weft_connection *connection = outbound->connection;
+    bool matched = outbound->kind != WF_OUTBOUND_WRITE;
+    if (matched && burst > BURST_BESIDE && !bulk_is_quiet(connection->desk, connection->traffic))
+        wf_list_push_back(&connection->behind, &outbound->behind_link);
     outbound->charge = charge_of(outbound);
     outbound->connection->desk->unsolicited_spent += outbound->charge;
     outbound->burst = burst;
@@ -223,9 +241,22 @@ void wf_ready_bare(struct wf_outbound *outbound, struct wf_frame *frame)
     }
 }
 
+bool wf_ready_announce(struct weft_connection *connection, struct wf_frame *frame)
+{
+    struct wf_link *link = wf_list_pop_front(&connection->behind);
+    if (!link)
+        return false;
+    const struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, behind_link);
+    wf_outbound_frame(outbound, WF_OFFER, frame);
+    frame->offset = outbound->burst;
+    return true;
+}
+
 bool wf_ready_pull_fresh(struct wf_outbound *outbound, struct wf_frame *frame)
 {
-    if (!wf_list_empty(&outbound->connection->pending) || !may_number(outbound) || !leaves_credit(outbound))
+    const struct weft_connection *connection = outbound->connection;
+    if (!wf_list_empty(&connection->pending) || !wf_list_empty(&connection->behind) || !may_number(outbound) ||
+        !leaves_credit(outbound))
         return false;
     wf_ready_go_whole(outbound, frame);
     return true;

@@ -26,6 +26,9 @@ void wf_ready_queued(struct wf_outbound *outbound);
 /* Bytes that may go before the peer has matched the message. A write needs no match. */
 uint64_t wf_ready_burst(const struct wf_outbound *outbound);
 
+/* All bytes of the message, if it may go whole and unasked while credit lasts, else 0. */
+uint64_t wf_ready_unasked(const struct wf_outbound *outbound);
+
 /* The message that a bulk channel may introduce: the head of the line, or a large write, which is in no line; of both
  * the one that was posted first. NULL: none. */
 struct wf_outbound *wf_ready_candidate(const struct weft_connection *connection);
@@ -39,11 +42,15 @@ bool wf_ready_whole(const struct wf_outbound *outbound);
 
 /* Hands [next, next + length) to a channel. */
 struct wf_outbound *wf_ready_take(struct wf_outbound *outbound, uint64_t length, struct wf_frame *frame);
-/* The burst goes now: spends its credit. */
+/* The burst goes now: spends its credit. Behind other bytes, the message will need an announcement if an express
+ * channel takes one of the same connection before the peer has acknowledged anything of it. */
 void wf_ready_spend(struct wf_outbound *outbound, uint64_t burst);
 /* Introduces the head of the line: with all its payload, which wf_ready_whole() allows, or by a frame without. */
 void wf_ready_go_whole(struct wf_outbound *outbound, struct wf_frame *frame);
 void wf_ready_bare(struct wf_outbound *outbound, struct wf_frame *frame);
+
+/* Announces the first of the messages that stand behind other bytes. False: there is none. */
+bool wf_ready_announce(struct weft_connection *connection, struct wf_frame *frame);
 
 /* Takes the whole of a small or brief message that is in no queue and gets no `order`: no other message of its
  * connection waits, and the peer's limits allow it. False: it must be queued; nothing has changed. */
@@ -53,7 +60,7 @@ bool wf_ready_pull_fresh(struct wf_outbound *outbound, struct wf_frame *frame);
 uint64_t wf_ready_fitting(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t offset,
                           uint64_t length);
 
-/* More unsolicited credit has come: messages that had to be offered may go to the bulk channels now. */
+/* More unsolicited credit has come: messages that would have been offered may go to the bulk channels now. */
 void wf_ready_credit_came(struct wf_desk *desk);
 
 /* Takes it out of its line and gives it its number, and its notification the next one. Its frames go from now on. */

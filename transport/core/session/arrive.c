@@ -69,6 +69,12 @@ static bool agrees(const struct wf_inbound *inbound, const struct wf_frame *fram
            inbound->flags == (frame->flags & KIND_FLAGS) && inbound->base == frame->base;
 }
 
+/* Does something of it come unasked? An OFFER says so, a DATA frame is part of it. A write needs no match. */
+static bool comes_unasked(const struct wf_frame *frame)
+{
+    return frame->type == WF_OFFER ? frame->offset > 0 : !(frame->flags & WF_FLAG_WRITE);
+}
+
 /* The first frame of a message that was refused before: fills in its tag, kind and size, and gives its credit back. */
 static void name(struct wf_inbound *inbound, const struct wf_frame *frame)
 {
@@ -77,7 +83,7 @@ static void name(struct wf_inbound *inbound, const struct wf_frame *frame)
     inbound->tag = frame->key;
     inbound->flags = frame->flags & KIND_FLAGS;
     inbound->base = frame->base;
-    wf_inbound_name(inbound, frame->total, frame->type == WF_OFFER);
+    wf_inbound_name(inbound, frame->total, !comes_unasked(frame));
 }
 
 /* The message of a DATA or OFFER frame, created if it is new. NULL with 0: it has finished, its bytes are drained. */
@@ -97,7 +103,7 @@ static int introduce(struct weft_connection *connection, const struct wf_frame *
         return frame->msg == 0 ? violation(session, frame, "has no number") : 0;
     if (!within_limit(connection, frame->msg))
         return violation(session, frame, "is beyond the limit of introductions");
-    bool unsolicited = frame->type == WF_DATA && !(frame->flags & WF_FLAG_WRITE);
+    bool unsolicited = comes_unasked(frame);
     *out = wf_inbound_create(connection, frame->msg, frame->key, frame->total, !unsolicited);
     if (!*out && wf_inbound_fits(connection, frame->total, !unsolicited))
         return -ENOMEM;
@@ -105,6 +111,8 @@ static int introduce(struct weft_connection *connection, const struct wf_frame *
         return violation(session, frame, "is beyond the credit for unsolicited bytes");
     (*out)->flags = frame->flags & KIND_FLAGS;
     (*out)->base = frame->base;
+    WF_REACHED_IF(frame->type == WF_OFFER && unsolicited,
+                  "incoming message EARLY: announced, for its first bytes come behind others");
     if (wf_onesided_introduced(*out, frame) < 0)
         return violation(session, frame, "does not fit its kind");
     if ((*out)->state != WF_INBOUND_EARLY) { /* it needs no match: the messages after it can be matched */
@@ -131,6 +139,8 @@ static int take_offer(struct weft_connection *connection, const struct wf_frame 
     int result = introduce(connection, frame, &inbound);
     if (result < 0 || !inbound)
         return result;
+    if (frame->offset > 0 && inbound->state != WF_INBOUND_DRAINING && frame->offset != inbound->burst)
+        return violation(session_of(connection), frame, "announces bytes that may not come unasked");
     connection->pins += 1;
     look_again(connection, inbound); /* a list */
     wf_match_advance(connection);

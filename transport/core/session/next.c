@@ -25,6 +25,23 @@ static uint64_t whole_lines(const struct wf_outbound *outbound, uint64_t length)
     return end < outbound->total && ragged < length ? length - ragged : length;
 }
 
+/* Bytes of a message that is to be introduced which wf_session_waiting() does not know of. */
+static uint64_t uncounted(const struct wf_outbound *outbound)
+{
+    return outbound->in_line && wf_ready_unasked(outbound) ? 0 : wf_ready_burst(outbound);
+}
+
+/* Goes a message that is to be introduced before `first`, which is being sent? It does not wait behind a large one, nor
+ * behind replies all the time. */
+static bool goes_before(const struct wf_outbound *candidate, const struct wf_outbound *first)
+{
+    const struct weft_connection *connection = first->connection;
+    uint64_t chunk = connection->desk->terms->chunk;
+    if (first->kind == WF_OUTBOUND_REPLY)
+        return connection->own_turn;
+    return candidate->in_line && candidate->total <= chunk && first->total > chunk && wf_ready_unasked(candidate);
+}
+
 /* The next chunk of one connection for a bulk channel. Makes every decision before it changes anything: if a later
  * check failed, an introduced message would be left in no queue. */
 static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_connection *connection,
@@ -32,7 +49,7 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
 {
     struct wf_outbound *outbound = wf_outbound_first_of(&connection->sending),
                        *candidate = wf_ready_candidate(connection);
-    bool fresh = candidate && (!outbound || (outbound->kind == WF_OUTBOUND_REPLY && connection->own_turn));
+    bool fresh = candidate && (!outbound || goes_before(candidate, outbound));
     if (fresh)
         outbound = candidate;
     if (!outbound)
@@ -43,7 +60,8 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
     if (outbound->device && limit > outbound->staged)
         limit = outbound->staged;
     uint64_t length = limit - outbound->next;
-    uint64_t share = wf_spread_plan(channel, connection, wf_session_waiting(channel) + (fresh ? burst : 0));
+    uint64_t ahead = wf_session_waiting(channel) + (fresh ? uncounted(outbound) : 0);
+    uint64_t share = wf_spread_plan(channel, connection, ahead);
     if (length > share)
         length = share;
     length = whole_lines(outbound, wf_ready_fitting(channel, outbound, outbound->next, length));
@@ -78,10 +96,12 @@ static struct wf_outbound *next_of_ring(struct wf_channel *channel, struct wf_ri
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, ready_link);
         if (connection->deficit <= 0)
             connection->deficit += desk->terms->chunk;
+        const struct wf_outbound *head = wf_outbound_first_of(&connection->pending);
         bool told = wf_link_in_list(&connection->express_link);
         struct wf_outbound *outbound = next_chunk(channel, connection, frame);
         if (!outbound) /* a message that could not be introduced here must be offered on an express channel */
             wf_connection_ready(connection);
+        told = told && wf_outbound_first_of(&connection->pending) == head; /* it may have left the head to this one */
         if (!told && wf_link_in_list(&connection->express_link))
             wf_lines_offer(desk->lines, wf_lines_carrier(desk->lines, connection->traffic, WF_CHANNEL_EXPRESS),
                            UINT64_MAX, channel->tx.worker);
@@ -145,7 +165,7 @@ static bool bulk_takes(const struct wf_channel *express, const struct weft_conne
         if (!(channel = wf_lines_next_offer(desk->lines, group, pairs)))
             return false;
         if (wf_channel_open(channel, desk->terms->chunk) &&
-            wf_spread_plan(channel, connection, wf_session_waiting(channel) + wf_ready_burst(head)) > 0) {
+            wf_spread_plan(channel, connection, wf_session_waiting(channel) + uncounted(head)) > 0) {
             wf_channel_tx_due(channel);
             return true;
         }
@@ -164,6 +184,9 @@ static struct wf_outbound *express_of_class(struct wf_channel *channel, unsigned
         struct wf_outbound *outbound = wf_outbound_first_of(&connection->pending);
         if (wf_link_in_list(&connection->ready_link) && bulk_takes(channel, connection))
             continue; /* the message goes at once on a bulk channel: no OFFER is needed */
+        *bare = wf_channel_open(channel, 0) && wf_ready_announce(connection, frame);
+        if (*bare)
+            return NULL;
         bool whole = wf_ready_whole(outbound);
         if (!wf_channel_open(channel, whole ? outbound->total : 0))
             return NULL;

@@ -226,7 +226,7 @@ void wf_session_hello(const struct wf_sessions *sessions, const struct wf_hello 
     memset(hello, 0, sizeof *hello);
     hello->version_min = hello->version_max = WF_PROTOCOL_VERSION;
     hello->features = WF_FEATURE_RAILS | WF_FEATURE_GREETING | WF_FEATURE_MATCHING | WF_FEATURE_CLASSES |
-                      (tuning->encrypt ? WF_FEATURE_ENCRYPT : 0) |
+                      WF_FEATURE_ANNOUNCE | (tuning->encrypt ? WF_FEATURE_ENCRYPT : 0) |
                       (tuning->devmem ? WF_FEATURE_DEVICE | WF_FEATURE_TRIAL : 0);
     hello->boot_nonce = sessions->world->boot_nonce;
     hello->limits = (struct wf_limits){.chunk = tuning->chunk,

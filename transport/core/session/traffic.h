@@ -23,14 +23,13 @@ bool wf_session_reach(struct wf_session *session, int device);
  * unless memory is short. The door's thread, no lock held. */
 int64_t wf_session_plan_classes(struct wf_session *session, int64_t now_ns);
 
-/* Bytes of the classes that the bulk channel carries which may be sent and that no channel has taken. Session lock
- * held. */
+/* The sum of wf_desk_waiting() over the classes that the bulk channel carries. Session lock held. */
 static inline uint64_t wf_session_waiting(const struct wf_channel *channel)
 {
     const struct wf_desk *desk = &wf_session_of(channel)->desk;
     uint64_t waiting = 0;
     WF_CLASSES_EACH (traffic, channel->lines->carried[channel->group]) {
-        waiting += desk->waiting[traffic];
+        waiting += wf_desk_waiting(desk, traffic);
     }
     return waiting;
 }
