@@ -10,7 +10,7 @@ static uint32_t place_of(uint32_t rank, uint32_t root, uint32_t size)
 
 static void segments(struct wf_plan *plan)
 {
-    plan->segment = wf_plan_segment(plan, plan->ask.count);
+    plan->segment = wf_plan_segment(plan);
     plan->lanes = (plan->ask.count + plan->segment - 1) / plan->segment;
 }
 

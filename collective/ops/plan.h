@@ -57,8 +57,8 @@ void wf_plan_init(struct wf_plan *plan, const struct wf_ask *ask);
 const struct wf_algorithm *wf_plan_choose(enum weft_collective kind, uint64_t bytes, uint32_t size);
 const char *wf_collective_name(enum weft_collective kind);
 
-/* Elements for a lane, where `count` of them are to be sent in one piece otherwise. */
-uint64_t wf_plan_segment(const struct wf_plan *plan, uint64_t count);
+/* Elements for a lane, where what is sent in a step is longer. */
+uint64_t wf_plan_segment(const struct wf_plan *plan);
 /* First element of the chunk of `rank`; size: the end. Of an all-reduce, count * rank / size. */
 uint64_t wf_plan_chunk(const struct wf_plan *plan, uint32_t rank);
 /* Of a tree: the parent of `rank`; WF_OPS_NOBODY: it is the root. */

@@ -30,7 +30,7 @@ static void lay(struct wf_plan *plan)
 {
     const struct wf_ask *ask = &plan->ask;
     uint64_t most = ask->kind == WEFT_ALL_REDUCE ? ask->count / ask->size + (ask->count % ask->size > 0) : ask->count;
-    plan->segment = wf_plan_segment(plan, most);
+    plan->segment = wf_plan_segment(plan);
     plan->lanes = (most + plan->segment - 1) / plan->segment;
     plan->scratch = ask->kind == WEFT_ALL_GATHER ? 0 : SLOTS * plan->segment * plan->width;
 }

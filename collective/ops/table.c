@@ -4,8 +4,10 @@
 #include "collective/ops/plan.h"
 #include "collective/reduce/reduce.h"
 
-#define SEGMENT_BYTES (512 * 1024) /* at most: what is received is still in the cache when it is added */
-#define LITTLE_BYTES (512 * 1024)  /* pieces below that cost more than they gain: each is announced and asked for */
+/* What a lane sends in a step, in bytes. A sum that goes round again in place comes before its place is free: then it
+ * is copied, and should still be in the cache. */
+#define SEGMENT_BYTES (512 * 1024)
+#define SUMMED_BYTES (256 * 1024)
 
 /* Which numbers of members a row is for. */
 enum members {
@@ -82,11 +84,9 @@ void wf_plan_init(struct wf_plan *plan, const struct wf_ask *ask)
         plan->algorithm->lay(plan);
 }
 
-uint64_t wf_plan_segment(const struct wf_plan *plan, uint64_t count)
+uint64_t wf_plan_segment(const struct wf_plan *plan)
 {
-    uint64_t bytes = count * plan->width / 4; /* so many lanes keep all members at work */
-    bytes = bytes < LITTLE_BYTES ? LITTLE_BYTES : bytes > SEGMENT_BYTES ? SEGMENT_BYTES : bytes;
-    return (bytes + 63) / 64 * 64 / plan->width;
+    return (plan->ask.kind == WEFT_ALL_REDUCE ? SUMMED_BYTES : SEGMENT_BYTES) / plan->width;
 }
 
 uint64_t wf_plan_chunk(const struct wf_plan *plan, uint32_t rank)
