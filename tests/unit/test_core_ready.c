@@ -336,6 +336,32 @@ static void test_bursts_beside_bulk_work(void **state)
     }
 }
 
+/* What goes whole in a chunk is introduced though something larger is being sent; what does not is offered. */
+static void test_beside_what_is_sent(void **state)
+{
+    struct scene *scene = *state;
+    struct weft_connection *connection = scene_connect(scene, CONNECTION, LIMIT);
+    scene->terms.features = WF_FEATURE_ANNOUNCE;
+    set_credit(scene, 4 * HUGE);
+    struct wf_outbound *first = post_message(connection, HUGE);
+    introduce(first, 0);
+    assert_ptr_equal(wf_outbound_first_of(&connection->sending), first);
+    struct wf_outbound *head = post_message(connection, LARGE);
+    scene->terms.chunk = LARGE;
+    wf_connection_ready(connection);
+    assert_true(wf_ready_goes_before(head, first));
+    assert_false(wf_ready_goes_before(first, head));
+    assert_ptr_equal(wf_ready_head(connection), head);
+    assert_rings(connection, true, false);
+    scene->terms.chunk = LARGE - 1;
+    wf_connection_ready(connection);
+    assert_null(wf_ready_head(connection));
+    assert_rings(connection, true, true);
+    wf_outbound_stop(first); /* nothing is in its way any more */
+    assert_ptr_equal(wf_ready_head(connection), head);
+    assert_rings(connection, true, false);
+}
+
 /* What was to be offered may go at once now: all connections are looked at again. */
 static void test_credit_comes(void **state)
 {
@@ -769,6 +795,7 @@ int main(void)
         IN_SCENE(test_bursts),
         IN_SCENE(test_small_messages_and_credit),
         IN_SCENE(test_bursts_beside_bulk_work),
+        IN_SCENE(test_beside_what_is_sent),
         IN_SCENE(test_credit_comes),
         IN_SCENE(test_rings),
         IN_SCENE(test_small_writes_keep_their_place),

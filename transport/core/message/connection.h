@@ -58,12 +58,12 @@ struct weft_connection {
     struct wf_list unlisted; /* lists that wait until fewer operations with a list are under way */
     uint32_t lists;          /* operations with a list that are under way */
     uint32_t small_pending;  /* messages of `pending` for the express channel */
+    bool passed;             /* an express channel has left the first one to a bulk channel */
     uint64_t next_order;     /* of posting */
     uint32_t outbounds;      /* messages that exist */
     uint64_t next_number;    /* of the next message introduced; 1 at first */
     uint64_t introduced_limit; /* the peer takes introductions with numbers below or equal */
-    bool own_turn;   /* the last chunk answered a READ; one of our own messages goes next, so that replies cannot starve
-                        it */
+    bool own_turn;   /* the last chunk answered a READ: one of our own messages goes next, or it would starve */
     int64_t deficit; /* bytes it may still send in this turn */
 
     /* receiving */

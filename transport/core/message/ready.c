@@ -73,13 +73,29 @@ static bool leaves_credit(const struct wf_outbound *outbound)
     return charge_of(outbound) <= credit_left(outbound->connection->desk) / 2;
 }
 
+bool wf_ready_goes_before(const struct wf_outbound *head, const struct wf_outbound *first)
+{
+    uint64_t chunk = first->connection->desk->terms->chunk;
+    return head->total <= chunk && first->total > chunk && wf_ready_unasked(head);
+}
+
+/* Is something very large being sent on its connection, which it would have to wait for? */
+static bool waits_long(const struct wf_outbound *outbound)
+{
+    const struct wf_outbound *first = wf_outbound_first_of(&outbound->connection->sending);
+    return first && first->total > outbound->connection->desk->terms->first_burst &&
+           !wf_ready_goes_before(outbound, first);
+}
+
 /* A burst introduces its message on a bulk channel, behind the bytes that wait there, and later messages are not
  * matched before it. */
 static bool may_burst(const struct wf_outbound *outbound)
 {
     const struct weft_connection *connection = outbound->connection;
-    return burst_of(outbound) > 0 && leaves_credit(outbound) &&
-           (may_stand_behind(outbound) || bulk_is_quiet(connection->desk, connection->traffic));
+    uint64_t burst = burst_of(outbound);
+    return burst > 0 && leaves_credit(outbound) &&
+           (burst <= BURST_BESIDE || (may_stand_behind(outbound) && !waits_long(outbound)) ||
+            bulk_is_quiet(connection->desk, connection->traffic));
 }
 
 /* Does the peer's limit allow a number for it, and one for its notification? */

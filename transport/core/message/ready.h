@@ -29,6 +29,10 @@ uint64_t wf_ready_burst(const struct wf_outbound *outbound);
 /* All bytes of the message, if it may go whole and unasked while credit lasts, else 0. */
 uint64_t wf_ready_unasked(const struct wf_outbound *outbound);
 
+/* Goes the head of the line before `first`, which is being sent? What goes whole in a chunk does not wait behind what
+ * does not. */
+bool wf_ready_goes_before(const struct wf_outbound *head, const struct wf_outbound *first);
+
 /* The message that a bulk channel may introduce: the head of the line, or a large write, which is in no line; of both
  * the one that was posted first. NULL: none. */
 struct wf_outbound *wf_ready_candidate(const struct weft_connection *connection);

@@ -31,15 +31,13 @@ static uint64_t uncounted(const struct wf_outbound *outbound)
     return outbound->in_line && wf_ready_unasked(outbound) ? 0 : wf_ready_burst(outbound);
 }
 
-/* Goes a message that is to be introduced before `first`, which is being sent? It does not wait behind a large one, nor
- * behind replies all the time. */
-static bool goes_before(const struct wf_outbound *candidate, const struct wf_outbound *first)
+/* What is to be introduced now, though `first` (or NULL) is being sent; NULL: nothing. */
+static struct wf_outbound *fresh_before(const struct weft_connection *connection, const struct wf_outbound *first)
 {
-    const struct weft_connection *connection = first->connection;
-    uint64_t chunk = connection->desk->terms->chunk;
-    if (first->kind == WF_OUTBOUND_REPLY)
-        return connection->own_turn;
-    return candidate->in_line && candidate->total <= chunk && first->total > chunk && wf_ready_unasked(candidate);
+    if (!first || (first->kind == WF_OUTBOUND_REPLY && connection->own_turn))
+        return wf_ready_candidate(connection);
+    struct wf_outbound *head = first->kind != WF_OUTBOUND_REPLY ? wf_ready_head(connection) : NULL;
+    return head && wf_ready_goes_before(head, first) ? head : NULL;
 }
 
 /* The next chunk of one connection for a bulk channel. Makes every decision before it changes anything: if a later
@@ -48,10 +46,9 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
                                       struct wf_frame *frame)
 {
     struct wf_outbound *outbound = wf_outbound_first_of(&connection->sending),
-                       *candidate = wf_ready_candidate(connection);
-    bool fresh = candidate && (!outbound || goes_before(candidate, outbound));
+                       *fresh = fresh_before(connection, outbound);
     if (fresh)
-        outbound = candidate;
+        outbound = fresh;
     if (!outbound)
         return NULL;
     uint64_t burst = fresh ? wf_ready_burst(outbound) : outbound->burst;
@@ -96,12 +93,11 @@ static struct wf_outbound *next_of_ring(struct wf_channel *channel, struct wf_ri
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, ready_link);
         if (connection->deficit <= 0)
             connection->deficit += desk->terms->chunk;
-        const struct wf_outbound *head = wf_outbound_first_of(&connection->pending);
-        bool told = wf_link_in_list(&connection->express_link);
+        bool told = wf_link_in_list(&connection->express_link) && !connection->passed;
+        connection->passed = false;
         struct wf_outbound *outbound = next_chunk(channel, connection, frame);
         if (!outbound) /* a message that could not be introduced here must be offered on an express channel */
             wf_connection_ready(connection);
-        told = told && wf_outbound_first_of(&connection->pending) == head; /* it may have left the head to this one */
         if (!told && wf_link_in_list(&connection->express_link))
             wf_lines_offer(desk->lines, wf_lines_carrier(desk->lines, connection->traffic, WF_CHANNEL_EXPRESS),
                            UINT64_MAX, channel->tx.worker);
@@ -182,7 +178,8 @@ static struct wf_outbound *express_of_class(struct wf_channel *channel, unsigned
     WF_LIST_EACH (link, following, &desk->express_ready[traffic]) {
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, express_link);
         struct wf_outbound *outbound = wf_outbound_first_of(&connection->pending);
-        if (wf_link_in_list(&connection->ready_link) && bulk_takes(channel, connection))
+        connection->passed = wf_link_in_list(&connection->ready_link) && bulk_takes(channel, connection);
+        if (connection->passed)
             continue; /* the message goes at once on a bulk channel: no OFFER is needed */
         *bare = wf_channel_open(channel, 0) && wf_ready_announce(connection, frame);
         if (*bare)
