@@ -30,7 +30,7 @@ endfunction()
 
 # Of the rules, the stand-in keeps those of NCCL; ours go further.
 conform_test(conform_standin quick 60 nccl_standin --rounds 20 --schedules 3
-  --except shared_sockets,idle_peer,profiled,waits_are_said,connect_given_up,deregister_in_flight,proven_first,traffic_class,unknown_class)
+  --except shared_sockets,nccl_names,idle_peer,profiled,waits_are_said,connect_given_up,deregister_in_flight,proven_first,traffic_class,unknown_class)
 add_test(NAME plugin.conform_mutations
   COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/conform_mutations_test.sh $<TARGET_FILE:conform> $<TARGET_FILE:nccl_standin>)
 set_tests_properties(plugin.conform_mutations PROPERTIES LABELS "quick;noasan;notsan" TIMEOUT 120

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "conform.h"
 
@@ -29,6 +30,51 @@ static void gpus_named(void)
 {
     CHECK(setenv("WEFT_GPUS", "0", 1) == 0, "no memory");
     basic();
+}
+
+static bool has_ipv6_loopback(void)
+{
+    struct sockaddr_in6 loopback = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    int fd = socket(AF_INET6, SOCK_STREAM, 0);
+    bool has = fd >= 0 && bind(fd, (struct sockaddr *)&loopback, sizeof loopback) == 0;
+    if (fd >= 0)
+        close(fd);
+    return has;
+}
+
+/* Streams of this process that have an address of `family`. */
+static int streams_of(int family)
+{
+    int count = 0;
+    for (int fd = 0; fd < 1024; fd++) {
+        struct sockaddr_storage own = {0};
+        int type = 0;
+        socklen_t size = sizeof own, type_size = sizeof type;
+        bool stream = getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size) == 0 && type == SOCK_STREAM;
+        count += stream && getsockname(fd, (struct sockaddr *)&own, &size) == 0 && own.ss_family == family;
+    }
+    return count;
+}
+
+/* Loopback is not taken unasked, and of a list what is there. */
+static void nccl_names(void)
+{
+    int family = has_ipv6_loopback() ? AF_INET6 : AF_INET, other = family == AF_INET6 ? AF_INET : AF_INET6;
+    unsetenv("WEFT_RAILS");
+    unsetenv("WEFT_FAULT"); /* that of a second rail would be refused */
+    CHECK(setenv("NCCL_SOCKET_IFNAME", "none,lo", 1) == 0, "no memory");
+    CHECK(setenv("NCCL_SOCKET_FAMILY", family == AF_INET6 ? "AF_INET6" : "AF_INET", 1) == 0, "no memory");
+    int others = streams_of(other);
+    ranks_begin(1);
+    CHECK(log_says(NCCL_LOG_INFO, ": rails lo,"), "NCCL_SOCKET_IFNAME=none,lo: the log does not name the rail lo");
+    links_ring(1);
+    links_open();
+    flows_everywhere(&few);
+    CHECK(streams_of(family) >= 2, "%d streams of the family of NCCL_SOCKET_FAMILY", streams_of(family));
+    CHECK(streams_of(other) == others, "%d streams of the other family", streams_of(other) - others);
+    boot_barrier();
+    links_close();
+    ranks_end();
 }
 
 /* Each process sends to one and receives from one. Messages of more than `eager` go in chunks; NCCL's
@@ -438,6 +484,8 @@ const struct conform_case conform_connect_cases[] = {
     {"basic", "connect", "a few messages in a ring: nothing blocks, nothing is printed, no warning", basic, 0, 30,
      false},
     {"gpus_named", "connect", "GPUs of the environment are no matter where host memory alone is taken", gpus_named, 0,
+     30, false},
+    {"nccl_names", "connect", "NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY choose the rail and its family", nccl_names, 0,
      30, false},
     {"profiled", "connect", "NCCL's profiler gets events of requests and of their chunks, and each of them stops",
      profiled, 10, 30, false},

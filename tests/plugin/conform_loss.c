@@ -137,6 +137,8 @@ static void lose_peer(int number, int64_t limit_ms)
         worker_run(&ranks[0].service, deregister_memory, NULL);
         CHECK(log_lines(NCCL_LOG_WARN) > 0, "a lost peer is no warning");
         CHECK(log_names_peer(NCCL_LOG_WARN), "no warning names the peer that was lost");
+        CHECK(log_says(NCCL_LOG_WARN, "; rails: ") && log_says(NCCL_LOG_WARN, ", last heard "),
+              "no warning has the rails and when the peer was last heard");
         link_close(&links[0]);
         link_close(&links[1]);
         free(lost.memory);

@@ -372,7 +372,8 @@ enum nccl_result standin_test(void *arg, int *done, int *sizes)
     } else if (comm->broken) {
         result = NCCL_REMOTE_ERROR;
         if (!was_broken && !standin_fault("loss_unsaid"))
-            say(NCCL_LOG_WARN, NCCL_NET, __FILE__, __LINE__, "NET/Standin : the peer at 127.0.0.1 is lost");
+            say(NCCL_LOG_WARN, NCCL_NET, __FILE__, __LINE__,
+                "NET/Standin : the peer at 127.0.0.1 is lost; rails: lo, last heard before");
     }
     pthread_mutex_unlock(&comm->mutex);
     return result;
