@@ -14,7 +14,7 @@
 #include "collective/group/words.h"
 
 #define BATCH 16
-#define LOOK_NS 50000
+#define LOOK_NS 200000
 #define FRUITLESS_MAX 64
 
 static int watch(int set, int fd)

@@ -22,7 +22,7 @@
 #include "collective/rendezvous/rendezvous.h"
 #include "collective/weft_coll.h"
 
-#define WF_COLL_VERSION 6 /* of messages, and of plans: how an operation is cut and in which order it is added */
+#define WF_COLL_VERSION 7 /* of messages, and of plans: how an operation is cut and in which order it is added */
 #define WF_COLL_CONTROL 0xFFFFFF00u /* endpoints */
 #define WF_COLL_DATA 0xFFFFFF01u
 #define WF_COLL_WORK 0xFFFFFF02u

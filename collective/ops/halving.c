@@ -90,7 +90,6 @@ static bool given_away(const struct wf_plan *plan, uint64_t at, uint64_t count, 
     } else {
         receive_from(out, ask->rank + 1, (char *)ask->out + at * plan->width,
                      (scatter ? ask->count : count) * plan->width);
-        out->land_after = 0;
         out->tag = LAST_TAG;
     }
     return number < 2;
@@ -184,13 +183,12 @@ static void halve(const struct halving *h, uint32_t round, char *land, struct wf
     out->divide = round + 1 == h->rounds;
 }
 
-/* What was given away in this round comes back, when its send has ended. */
+/* What was given away in this round comes back. */
 static void get_back(const struct halving *h, uint32_t round, struct wf_step *out)
 {
     const struct wf_ask *ask = &h->plan->ask;
     struct range keep = kept(h->slice, ask->rank, round + 1, false), gave = kept(h->slice, ask->rank, round + 1, true);
     exchange(h, round, keep, ask->out, gave, (char *)ask->out + gave.first * h->plan->width, out);
-    out->land_after = round;
 }
 
 static bool halving_step(const struct wf_plan *plan, uint64_t lane, uint32_t number, char *scratch, struct wf_step *out)

@@ -2,6 +2,10 @@
  * plan.h: what one member does of one collective: lanes of steps. An algorithm is two functions without a state.
  *
  *     what a step sends and where it lands are read and written by no step of another lane
+ *
+ *     a sum that lands where a part of it was sent from comes after that part has landed: it was made from it. So its
+ *     receive does not wait for the end of that send, which is told later. If the send goes again meanwhile, for its
+ *     channel was lost, the other side has the message already, and drops what comes (docs/protocol.md, Lost channels)
  */
 #ifndef WF_COLL_PLAN_H
 #define WF_COLL_PLAN_H
@@ -20,7 +24,7 @@ struct wf_step {
     uint64_t send_bytes;
     char *land;
     uint64_t land_bytes;
-    int64_t land_after; /* the step whose send has left the place; -1: it is free */
+    int64_t land_after; /* the step whose send has to end before; -1: none */
     bool settle;        /* the send has to end before the result is written */
     char *result;       /* result = left op right; without `right`: a copy of `left`. NULL: nothing */
     const char *left, *right;

@@ -68,7 +68,7 @@ static void reduce(const struct wf_plan *plan, uint64_t lane, uint32_t step, cha
     out->divide = last;
 }
 
-/* In an all-reduce, the place was sent in the step of the same number of the first round. */
+/* In an all-reduce, what lands was sent from its place in the step of the same number of the first round (plan.h). */
 static void gather(const struct wf_plan *plan, uint64_t lane, uint32_t step, struct wf_step *out)
 {
     const struct wf_ask *ask = &plan->ask;
@@ -77,7 +77,6 @@ static void gather(const struct wf_plan *plan, uint64_t lane, uint32_t step, str
     const char *from = own ? (const char *)ask->in + lane * plan->segment * plan->width
                            : (const char *)ask->out + sent.at * plan->width;
     around(plan, from, sent, (char *)ask->out + landed.at * plan->width, landed, out);
-    out->land_after = ask->kind == WEFT_ALL_REDUCE ? (int64_t)step : -1;
 }
 
 static void keep_own(const struct wf_plan *plan, uint64_t lane, struct wf_step *out)

@@ -4,10 +4,7 @@
 #include "collective/ops/plan.h"
 #include "collective/reduce/reduce.h"
 
-/* What a lane sends in a step, in bytes. A sum that goes round again in place comes before its place is free: then it
- * is copied, and should still be in the cache. */
-#define SEGMENT_BYTES (512 * 1024)
-#define SUMMED_BYTES (256 * 1024)
+#define SEGMENT_BYTES (512 * 1024) /* what a lane sends in a step */
 
 /* Which numbers of members a row is for. */
 enum members {
@@ -25,7 +22,7 @@ static const struct row {
     const struct wf_algorithm *algorithm;
 } table[] = {
     {WEFT_ALL_REDUCE, WF_PLAN_SMALL_BYTES, ANY, &wf_doubling},
-    {WEFT_ALL_REDUCE, 1024 * 1024, PAIR, &wf_doubling}, /* sends as much as a ring, in one step */
+    {WEFT_ALL_REDUCE, 512 * 1024, PAIR, &wf_doubling}, /* sends as much as a ring, in one step */
     {WEFT_ALL_REDUCE, 128 * 1024, HALVED, &wf_halving}, /* above that, a ring keeps the rails at work */
     {WEFT_ALL_REDUCE, UINT64_MAX, ANY, &wf_ring},
     {WEFT_REDUCE_SCATTER, 8 * 1024, ANY, &wf_doubling},
@@ -86,7 +83,7 @@ void wf_plan_init(struct wf_plan *plan, const struct wf_ask *ask)
 
 uint64_t wf_plan_segment(const struct wf_plan *plan)
 {
-    return (plan->ask.kind == WEFT_ALL_REDUCE ? SUMMED_BYTES : SEGMENT_BYTES) / plan->width;
+    return SEGMENT_BYTES / plan->width;
 }
 
 uint64_t wf_plan_chunk(const struct wf_plan *plan, uint32_t rank)

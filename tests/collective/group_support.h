@@ -74,7 +74,7 @@ void group_join_late(struct group_world *world, uint64_t late);
 /* In a process: raises its counter, enters a barrier, and checks that all have raised theirs. */
 int group_pass(struct group_process *process, struct weft_group *group, int timeout_ms, struct weft_error *err);
 
-#define GROUP_VERSION 6 /* what members of this version say in HELLO */
+#define GROUP_VERSION 7 /* what members of this version say in HELLO */
 
 /* Plays a member in this process: dials the address in the file of the rendezvous, and says HELLO with these words for
  * version, rank, size. The tag of the answer, and its text. The context is the caller's. */

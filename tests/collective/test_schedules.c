@@ -103,6 +103,16 @@ static void end_of(struct world *world, uint32_t index, int status)
     wf_op_transfer_ended(transfer, status);
 }
 
+/* What lands must not lie where something is sent from that has not landed itself. */
+static void assert_left(const struct world *world, const struct posted *to)
+{
+    for (uint32_t i = 0; i < world->count; i++) {
+        const struct posted *at = &world->posted[i];
+        if (at->rank == to->rank && at->from && !at->delivered)
+            assert_true(to->to + to->transfer->bytes <= at->from || at->from + at->transfer->bytes <= to->to);
+    }
+}
+
 /* Something of what can happen: a message arrives, or a sender learns that its own has. False: nothing can. */
 static bool happen(struct world *world)
 {
@@ -120,6 +130,7 @@ static bool happen(struct world *world)
             if (!to->to || to->tag != at->tag || to->rank != at->other || to->other != at->rank)
                 continue;
             assert_int_equal(to->transfer->bytes, at->transfer->bytes);
+            assert_left(world, to);
             memcpy(to->to, at->from, at->transfer->bytes);
             at->delivered = true;
             end_of(world, j, 0);
