@@ -85,11 +85,12 @@ _Noreturn void conform_skip(const char *format, ...) __attribute__((format(print
         if (!(condition))                                                                                              \
             conform_fail(__FILE__, __LINE__, #condition, __VA_ARGS__);                                                 \
     } while (0)
-/* For calls of the plugin that must succeed. */
+/* For calls of the plugin that must succeed; one that does not has said why in the log. */
 #define MUST(call)                                                                                                     \
     do {                                                                                                               \
         enum nccl_result must_ = (call);                                                                               \
-        CHECK(must_ == NCCL_SUCCESS, "returned %d", (int)must_);                                                       \
+        const char *why_ = must_ == NCCL_SUCCESS ? NULL : log_last(NCCL_LOG_WARN);                                     \
+        CHECK(must_ == NCCL_SUCCESS, "returned %d: %s", (int)must_, why_ ? why_ : "no warning in the log");            \
     } while (0)
 
 int64_t now_ms(void);
@@ -146,6 +147,7 @@ enum nccl_result net_profiler(void **event, int kind, void *at, int64_t plugin, 
 /* Lines of this process so far, by NCCL's level. */
 int log_lines(enum nccl_log_level level);
 const char *log_first(enum nccl_log_level level); /* NULL: none */
+const char *log_last(enum nccl_log_level level);
 bool log_says(enum nccl_log_level level, const char *words);
 /* A line of this level that names an address or this host; NULL: none. */
 const char *log_names_peer(enum nccl_log_level level);

@@ -48,14 +48,24 @@ int log_lines(enum nccl_log_level level)
     return count;
 }
 
-const char *log_first(enum nccl_log_level level)
+static const char *pick(enum nccl_log_level level, bool last)
 {
     const char *found = NULL;
     pthread_mutex_lock(&lines.mutex);
-    for (int i = 0; i < lines.count && !found; i++)
-        found = lines.level[i] == level ? lines.text[i] : NULL;
+    for (int i = 0; i < lines.count && (last || !found); i++)
+        found = lines.level[i] == level ? lines.text[i] : found;
     pthread_mutex_unlock(&lines.mutex);
     return found;
+}
+
+const char *log_first(enum nccl_log_level level)
+{
+    return pick(level, false);
+}
+
+const char *log_last(enum nccl_log_level level)
+{
+    return pick(level, true);
 }
 
 bool log_says(enum nccl_log_level level, const char *words)
