@@ -196,8 +196,8 @@ WEFT_API int weft_connect(struct weft_context *context, const char *address, int
 WEFT_API int weft_accept(struct weft_context *context, int timeout_ms, struct weft_peer **out, struct weft_error *err);
 
 /*
- * Ends the session in an orderly way: waits up to `timeout_ms` until the peer has acknowledged everything sent, then
- * closes the channels. The peer and its connections are gone afterwards, whatever the result. Requests still under way
+ * Ends the session in an orderly way: waits up to `timeout_ms` until the peer has acknowledged everything sent, and
+ * knows what was received of its own sends, then closes the channels. The peer and its connections are gone afterwards, whatever the result. Requests still under way
  * end in -ESHUTDOWN or the session's error, and can still be tested. -ETIMEDOUT: no answer; -ENOMEM: the session was
  * cut; or the session's error, also if it was lost before the call. 0 also if the peer has closed the session first:
  * what it had not received by then is lost. Sends that are not complete are not waited for: weft_connection_close() of

@@ -161,22 +161,32 @@ static void finish_after_the_close(struct loop_message *message)
     loop_message_destroy(message);
 }
 
-static void receive_then_leave(bool close_peer)
+enum leaving { CONNECTION_CLOSES, CONTEXT_ENDS, CONTEXT_ENDS_AND_CHANNELS_ARE_LOST };
+
+static void receive_then_leave(enum leaving how)
 {
     /* Within its limit no heartbeat comes that would send what nobody was told to send. */
-    static const char settings[] = "channels=4 chunk=64K timeout=300";
+    char settings[96] = "channels=4 chunk=64K timeout=300";
+    bool close_peer = how != CONNECTION_CLOSES, lossy = how == CONTEXT_ENDS_AND_CHANNELS_ARE_LOST;
+    const size_t large = lossy ? 2000000 : 300000;
     struct weft_connection *ends[2];
     struct weft_error err = {0};
     struct loop_message message;
 
     if (!close_peer)
         loop_pair_create(&pair, settings, NULL, 2);
-    for (int round = 0; round < (close_peer ? LOOP_COUNT(40, 10) : LOOP_COUNT(300, 60)); round++) {
+    const int rounds = how == CONNECTION_CLOSES ? LOOP_COUNT(300, 60)
+                       : lossy                  ? LOOP_COUNT(100, 20)
+                                                : LOOP_COUNT(40, 10);
+    for (int round = 0; round < rounds; round++) {
         loop_note("the %s closes, round %d", close_peer ? "peer" : "connection", round);
+        if (lossy)
+            snprintf(settings, sizeof settings, "channels=4 chunk=64K timeout=300 fault=seed=%d,reset_every=256K",
+                     round);
         if (close_peer)
             loop_pair_create(&pair, settings, NULL, 2);
         loop_connection(&pair, round % 2, ends);
-        loop_message_create(&message, round % 3 ? 300000 : 20000, (uint64_t)round);
+        loop_message_create(&message, round % 3 ? large : 20000, (uint64_t)round);
         message.recv = loop_recv(ends[1], message.sink.data, message.sink.size, 1);
         message.send = loop_send(ends[0], message.source.data, message.sink.size, 1);
         loop_done(message.recv, 0, message.sink.size);
@@ -198,12 +208,17 @@ static void receive_then_leave(bool close_peer)
 
 static void close_after_the_last_receive(void)
 {
-    receive_then_leave(false);
+    receive_then_leave(CONNECTION_CLOSES);
 }
 
 static void leave_after_the_last_receive(void)
 {
-    receive_then_leave(true);
+    receive_then_leave(CONTEXT_ENDS);
+}
+
+static void leave_while_channels_are_lost(void)
+{
+    receive_then_leave(CONTEXT_ENDS_AND_CHANNELS_ARE_LOST);
 }
 
 static void check_peer_close(int closer)
@@ -408,6 +423,7 @@ int main(int argc, char **argv)
         LOOP_CASE(sent_before_the_close_is_still_received, 20),
         LOOP_CASE(close_after_the_last_receive, 20),
         LOOP_CASE(leave_after_the_last_receive, 20),
+        LOOP_CASE(leave_while_channels_are_lost, 60),
         LOOP_CASE(peer_close_ends_both_sides, 20),
         LOOP_CASE(the_peer_has_closed_first, 20),
         LOOP_CASE(peers_come_and_go, 60),

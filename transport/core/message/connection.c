@@ -172,6 +172,7 @@ void wf_connection_free(struct weft_connection *connection)
     wf_finished_fini(&connection->finished);
     desk->connection_count -= 1;
     desk->peers_connections -= !connection->opener;
+    desk->closes -= connection->state == WF_CONNECTION_CLOSING && !connection->closed_seen;
     desk->introductions_taken -= more_than_few(connection->introductions);
     free(connection);
 }

@@ -109,12 +109,18 @@ void wf_connection_abort_and_close(struct weft_connection *connection)
     wf_connection_check(connection);
 }
 
+static void enter_closing(struct weft_connection *connection)
+{
+    connection->desk->closes += connection->state != WF_CONNECTION_CLOSING;
+    connection->state = WF_CONNECTION_CLOSING;
+}
+
 void wf_connection_start_close(struct weft_connection *connection)
 {
     WF_REACHED_IF(connection->state == WF_CONNECTION_OPENING, "connection OPENING: given up");
     WF_REACHED_IF(connection->state == WF_CONNECTION_OPEN, "connection OPEN: closed by this side");
     connection->pins += 1;
-    connection->state = WF_CONNECTION_CLOSING;
+    enter_closing(connection);
     end_posted(connection, -ECANCELED);
     refuse_unmatched(connection);
     connection->pins -= 1;
@@ -154,7 +160,7 @@ void wf_connection_peer_closed(struct weft_connection *connection)
     bool unread = !wf_list_empty(&connection->unexpected) || wf_match_notes_to_come(connection);
     if (!connection->held && !unread && connection->state != WF_CONNECTION_CLOSING) {
         wf_link_remove(&connection->accept_link);
-        connection->state = WF_CONNECTION_CLOSING;
+        enter_closing(connection);
     }
 }
 
@@ -165,6 +171,7 @@ int wf_connection_take_closed(struct wf_desk *desk, const struct wf_frame *frame
         return wf_connection_was_closed(desk, frame->conn) ? 0 : -EPROTO;
     if (!connection->close_sent)
         return -EPROTO;
+    desk->closes -= !connection->closed_seen;
     connection->closed_seen = true;
     if (connection->waiting) {
         struct weft_request *request = connection->waiting;

@@ -84,10 +84,10 @@ struct wf_desk {
     struct wf_table posted, unexpected;   /* receives, and messages without one, by tag */
     struct wf_finished closed_numbers[2]; /* closed connections: opened by the acceptor, by the dialer */
     uint32_t next_connection;             /* index of the next one that this side opens */
-    uint32_t connection_count;
-    uint32_t peers_connections;   /* of these, opened by the peer */
-    uint32_t introductions_taken; /* by connections, of WF_INTRODUCTIONS_SHARED */
-    uint64_t next_order;          /* of posted receives */
+    uint32_t connection_count, closes;    /* `closes`: this side closes them, and the peer's CLOSED has not come */
+    uint32_t peers_connections;           /* of these, opened by the peer */
+    uint32_t introductions_taken;         /* by connections, of WF_INTRODUCTIONS_SHARED */
+    uint64_t next_order;                  /* of posted receives */
     struct wf_pool inbound_pool, outbound_pool, slot_pool;
     struct wf_pool range_pool; /* limit: the frames that may be under way on all channels */
     struct wf_blocks blocks;

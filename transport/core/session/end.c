@@ -8,6 +8,7 @@
 #include "core/ground/holders.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
+#include "core/message/connection_close.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
 #include "core/message/served.h"
@@ -116,11 +117,13 @@ const char *wf_session_why_unusable(const struct wf_session *session)
     return session->guard.error.code ? session->guard.error.text : "the peer has closed the session";
 }
 
+/* Of a connection that this side closes the peer's CLOSED is awaited: the peer says it once its own sends are
+ * acknowledged, also those that lost channels have delivered and not acknowledged. */
 static bool everything_told(const struct wf_session *session)
 {
     const struct wf_desk *desk = &session->desk;
-    if (!wf_list_empty(&desk->todo_connections) || desk->outbound_pool.taken > 0 || session->loss.downs_due > 0 ||
-        !wf_resend_all_idle(session))
+    if (!wf_list_empty(&desk->todo_connections) || desk->outbound_pool.taken > 0 || desk->closes > 0 ||
+        session->loss.downs_due > 0 || !wf_resend_all_idle(session))
         return false;
     for (int traffic = 0; traffic < WF_CLASSES; traffic++)
         if (!wf_list_empty(&desk->todo_inbounds[traffic]) || !wf_list_empty(&desk->todo_outbounds[traffic]))
@@ -190,9 +193,22 @@ void wf_session_peer_closed(struct wf_session *session)
     wf_session_check_close(session);
 }
 
+/* Those on which the peer has sent. Of the others it awaits nothing. */
+static void close_connections(struct wf_session *session)
+{
+    WF_DESK_EACH_CONNECTION (connection, &session->desk) {
+        if (connection->state == WF_CONNECTION_OPEN && connection->highest > 0)
+            wf_connection_start_close(connection);
+    }
+}
+
 void wf_session_start_close(struct wf_session *session)
 {
     cancel_all(session, true);
+    if (session->guard.state == WF_SESSION_UP) {
+        WF_REACHED("session UP: close by the user");
+        close_connections(session);
+    }
     wf_session_check_close(session);
     wf_kicks_all(&session->kicks, NULL);
 }
