@@ -692,8 +692,10 @@ struct weft_options {
 
 /*
  * Posts a message of `length` bytes (0 and up) with `tag`. The memory must stay unchanged, and readable by this
- * process, until the request completes: every byte is acknowledged by the peer or, for small messages, copied. Messages
- * of one connection are matched in the order in which they were posted. Test, wait for or poll `*out`.
+ * process, until the request completes: every byte is acknowledged by the peer or, for small messages, copied. It may
+ * change as soon as a receive of the peer has completed with the whole message: what is sent again after that, because
+ * its acknowledgement was lost with a channel, is dropped there unchecked. Messages of one connection are matched in
+ * the order in which they were posted. Test, wait for or poll `*out`.
  *
  * With WEFT_SYNC the request completes only when a receive of the peer has taken the message and all of it has landed.
  * It ends in -ESHUTDOWN if the peer closes the connection first; -ENOTSUP: the peer runs an older version of Weft.

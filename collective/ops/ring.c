@@ -68,7 +68,8 @@ static void reduce(const struct wf_plan *plan, uint64_t lane, uint32_t step, cha
     out->divide = last;
 }
 
-/* In an all-reduce, what lands was sent from its place in the step of the same number of the first round (plan.h). */
+/* In an all-reduce, a part of what lands was sent from its place, in the step of the same number of the first round
+ * (plan.h). */
 static void gather(const struct wf_plan *plan, uint64_t lane, uint32_t step, struct wf_step *out)
 {
     const struct wf_ask *ask = &plan->ask;

@@ -268,11 +268,11 @@ static void run(struct world *world, struct job *jobs, uint32_t count)
     assert_int_equal(world->count, 0);
 }
 
-static const uint64_t counts[] = {0, 1, 2, 3, 5, 8, 37, 300, 5000, 33333};
+static const uint64_t counts[] = {0, 1, 2, 3, 5, 8, 37, 300, 5000, 33333, 150000};
 
 static struct reference random_job(struct world *world, uint32_t size)
 {
-    uint32_t most = sizeof counts / sizeof counts[0], which = chance(world, most * 4);
+    uint32_t most = sizeof counts / sizeof counts[0], which = chance(world, most * 8);
     return (struct reference){
         .kind = (enum weft_collective)chance(world, 6),
         .type = (enum weft_type)chance(world, 7),
@@ -280,7 +280,7 @@ static struct reference random_job(struct world *world, uint32_t size)
         .size = size,
         .root = chance(world, size),
         .by = (int)chance(world, 20) - 10,
-        .count = counts[which < most ? which : which % (most - 2)],
+        .count = counts[which < most ? which : which % (most - 3)],
     };
 }
 
@@ -329,11 +329,12 @@ static void few_requests(void **state)
 /* Every collective, number of members and size of the table, in place and not. */
 static void every_algorithm(void **state)
 {
-    static const uint64_t sizes[] = {1, 1000, 9000, 70000, 300000}; /* the last: only where no array has N of them */
+    /* The fifth: only where no array has N of them. The last: only an all-reduce of few, in several segments. */
+    static const uint64_t sizes[] = {1, 1000, 9000, 70000, 300000, 600000};
     (void)state;
     for (uint32_t size = 1; size <= SIZE_MAX_HERE; size++)
         for (int kind = 0; kind < 6; kind++)
-            for (int i = 0; i < (kind == WEFT_ALL_REDUCE ? 10 : 8); i++) {
+            for (int i = 0; i < (kind != WEFT_ALL_REDUCE ? 8 : size <= 4 ? 12 : 10); i++) {
                 struct world *world = malloc(sizeof *world);
                 struct job job;
                 struct reference what = {.kind = (enum weft_collective)kind,

@@ -205,6 +205,7 @@ static struct weft_rail_stats rails_sum(const struct weft_peer *peer)
         sum.received_bytes += stats[i].received_bytes;
         sum.failures += stats[i].failures;
         sum.damaged += stats[i].damaged;
+        sum.resent_bytes += stats[i].resent_bytes;
     }
     return sum;
 }
@@ -217,6 +218,11 @@ uint64_t loop_received(const struct weft_peer *peer)
 uint64_t loop_failures(const struct weft_peer *peer)
 {
     return rails_sum(peer).failures;
+}
+
+uint64_t loop_resent(const struct weft_peer *peer)
+{
+    return rails_sum(peer).resent_bytes;
 }
 
 uint64_t loop_damaged(const struct weft_peer *peer)

@@ -204,6 +204,7 @@ void loop_exchange(struct weft_connection *a, struct weft_connection *b, size_t 
 uint64_t loop_received(const struct weft_peer *peer);
 uint64_t loop_failures(const struct weft_peer *peer);
 uint64_t loop_damaged(const struct weft_peer *peer); /* chunks and headers */
+uint64_t loop_resent(const struct weft_peer *peer);  /* payload bytes that lost channels had sent before */
 
 /* ------------------------------------------------------------------------------------------- requests */
 
@@ -229,8 +230,8 @@ void loop_child_start(struct loop_child *child, int (*body)(int in, int out, voi
 /* In the child, before its body: from here on a failure ends the process. */
 void loop_child_enter(void);
 void loop_child_kill(struct loop_child *child);
-/* Stops it as SIGSTOP does, and returns when the last of its threads has: one that runs on another processor goes on for
- * a while after kill(). */
+/* Stops it as SIGSTOP does, and returns when the last of its threads has: one that runs on another processor goes on
+ * for a while after kill(). */
 void loop_child_stop(const struct loop_child *child);
 /* Waits for its end (bounded) and checks that it went well. */
 void loop_child_join(struct loop_child *child);
