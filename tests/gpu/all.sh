@@ -294,14 +294,18 @@ if [[ -x $build/bin/trace_check ]]; then
 fi
 # NCCL itself over the plugin and over its own sockets, in turns: two ranks on one GPU that take each other for another host.
 plugin=$build/lib/libnccl-net-weft.so
-over() { # PLUGIN NETWORK NAME SECONDS COMMAND...: a step with that network of NCCL; its log must name the network
+# PLUGIN NETWORK NAME SECONDS COMMAND...: a step with that network of NCCL. Its log must name the network and, if that is
+# the plugin, its devices.
+over() {
     local plugin=$1 network=$2 name=$3 limit=$4
     shift 4
     # shellcheck disable=SC2016 # the inner shell's
     step "$name" "$limit" env NCCL_NET_PLUGIN="$plugin" NCCL_NET="$network" NCCL_DEBUG=INFO NCCL_DEBUG_FILE="$out/$name.nccl.%p" \
         NCCL_SOCKET_IFNAME==lo WEFT_RAILS="$rails" NCCL_IB_DISABLE=1 NCCL_MNNVL_ENABLE=0 bash -c '
             "${@:3}" || exit
-            grep -q "Using network $1" "$2".* || { echo "NCCL did not take the network $1: see $2.*"; exit 1; }' \
+            grep -q "Using network $1" "$2".* || { echo "NCCL did not take the network $1: see $2.*"; exit 1; }
+            [[ $1 != Weft ]] || grep -q "NET/Weft : version .*, device 0 weft-" "$2".* || {
+                echo "the plugin has not named its devices: see $2.*"; exit 1; }' \
         _ "$network" "$out/$name.nccl" "$@"
 }
 ranks=$out/nccl_ranks
@@ -439,7 +443,8 @@ skipped=$(awk -F'\t' '$2 == "skipped"' "$out/steps.tsv" | wc -l)
     done
     if [[ -s $out/nccl-plugin-1.log ]]; then
         printf '\n## NCCL over the plugin and over its sockets\n\n| network | operation | bytes | us | GB/s | wrong |\n|---|---|---|---|---|---|\n'
-        for name in nccl-plugin nccl-socket nccl-looks nccl-looking nccl-shared nccl-staged; do
+        for name in nccl-plugin nccl-socket nccl-looks nccl-looking nccl-shared nccl-staged \
+            nccl-torch-plugin nccl-torch-socket; do
             # The median of the rounds.
             cat -- "$out/$name"*.log 2>/dev/null | awk 'NF == 5 && $2 ~ /^[0-9]+$/' | sort -k1,1 -k2,2n -k3,3n | awk -v name="$name" '
                 function put() { if (count) printf("| %s | %s | %.1f | %.4f | %d |\n", name, key, us[int((count + 1) / 2)],
