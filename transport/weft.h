@@ -196,14 +196,14 @@ WEFT_API int weft_connect(struct weft_context *context, const char *address, int
 WEFT_API int weft_accept(struct weft_context *context, int timeout_ms, struct weft_peer **out, struct weft_error *err);
 
 /*
- * Ends the session in an orderly way: waits up to `timeout_ms` until the peer has acknowledged everything sent, and
- * knows what was received of its own sends, then closes the channels. The peer and its connections are gone afterwards, whatever the result. Requests still under way
- * end in -ESHUTDOWN or the session's error, and can still be tested. -ETIMEDOUT: no answer; -ENOMEM: the session was
- * cut; or the session's error, also if it was lost before the call. 0 also if the peer has closed the session first:
- * what it had not received by then is lost. Sends that are not complete are not waited for: weft_connection_close() of
- * their connections first does that. Small ones that were copied, and so are complete, are: a peer that takes none of
- * them holds the close up until its deadline, and then the session is cut, so that both sides learn that something was
- * lost.
+ * Ends the session in an orderly way: waits up to `timeout_ms` until the peer has acknowledged everything sent and, up
+ * to half a second of that, until it knows what was received of its own sends; then closes the channels. The peer and
+ * its connections are gone afterwards, whatever the result. Requests still under way end in -ESHUTDOWN or the
+ * session's error, and can still be tested. -ETIMEDOUT: no answer; -ENOMEM: the session was cut; or the session's
+ * error, also if it was lost before the call. 0 also if the peer has closed the session first: what it had not received
+ * by then is lost. Sends that are not complete are not waited for: weft_connection_close() of their connections first
+ * does that. Small ones that were copied, and so are complete, are: a peer that takes none of them holds the close up
+ * until its deadline, and then the session is cut, so that both sides learn that something was lost.
  */
 WEFT_API int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft_error *err);
 

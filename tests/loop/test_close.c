@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -172,6 +173,7 @@ static void receive_then_leave(enum leaving how)
     struct weft_connection *ends[2];
     struct weft_error err = {0};
     struct loop_message message;
+    uint64_t lost = 0;
 
     if (!close_peer)
         loop_pair_create(&pair, settings, NULL, 2);
@@ -197,6 +199,7 @@ static void receive_then_leave(enum leaving how)
             continue;
         }
         struct loop_node *leaver = &pair.node[!(round % 2)], *stayer = &pair.node[round % 2];
+        lost += loop_failures(leaver->peer);
         loop_context_end(leaver->context);
         *leaver = (struct loop_node){0};
         finish_after_the_close(&message);
@@ -204,6 +207,7 @@ static void receive_then_leave(enum leaving how)
     }
     if (!close_peer)
         loop_pair_destroy(&pair);
+    LOOP_CHECK(!lossy || lost > 0, "no channel was lost");
 }
 
 static void close_after_the_last_receive(void)
@@ -412,6 +416,58 @@ static void context_destroyed_while_peers_are_stopped(void)
         loop_child_kill(&child[i]);
 }
 
+static int send_and_learn(int in, int out, void *arg)
+{
+    struct loop_node node;
+    struct loop_message message;
+    struct weft_error err;
+
+    (void)arg;
+    int port = (int)loop_hear(in);
+    loop_node_start(&node, "channels=1", 1);
+    loop_node_connect(&node, port);
+    loop_node_open(&node);
+    loop_message_create(&message, SMALL, 1);
+    message.send = loop_send(node.connection, message.source.data, SMALL, 1);
+    loop_done(message.send, 0, SMALL);
+    loop_tell(out, 1);
+    loop_hear(in); /* stopped here */
+    int64_t limit = loop_now_ms() + LOOP_WAIT_MS;
+    while (weft_peer_status(node.peer, &err) == 0 && loop_now_ms() < limit)
+        loop_sleep_ms(5);
+    loop_tell(out, (uint64_t)-weft_peer_status(node.peer, &err));
+    loop_hear(in);
+    return 0;
+}
+
+/* A peer that is stopped does not answer CLOSE. It finds the goodbye when it goes on, and no lost session. */
+static void a_stopped_peer_finds_the_goodbye(void)
+{
+    struct loop_child child;
+    struct loop_node node;
+    struct loop_message message;
+
+    loop_needs_kernel("processes");
+    loop_child_start(&child, send_and_learn, NULL);
+    loop_node_start(&node, "channels=1", 1);
+    loop_tell(child.out, (uint64_t)loop_node_listen(&node));
+    loop_node_accept(&node);
+    loop_node_take(&node);
+    loop_message_create(&message, SMALL, 1);
+    message.recv = loop_recv(node.connection, message.sink.data, SMALL, 1);
+    loop_done(message.recv, 0, SMALL);
+    loop_hear(child.in);
+    loop_child_stop(&child);
+    loop_context_end(node.context);
+    loop_message_verify(&message);
+    loop_message_destroy(&message);
+    loop_tell(child.out, 1);
+    LOOP_CHECK(kill(child.pid, SIGCONT) == 0, "SIGCONT");
+    uint64_t status = loop_hear(child.in);
+    LOOP_CHECK(status == ESHUTDOWN, "the peer learns of the close as %s", strerror((int)status));
+    loop_child_kill(&child);
+}
+
 int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
@@ -430,6 +486,7 @@ int main(int argc, char **argv)
         LOOP_CASE(sessions_come_and_go, 60),
         LOOP_CASE(context_destroyed_with_everything_live, 40),
         LOOP_CASE(context_destroyed_while_peers_are_stopped, 40),
+        LOOP_CASE(a_stopped_peer_finds_the_goodbye, 40),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

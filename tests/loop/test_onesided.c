@@ -663,8 +663,8 @@ static void closed_under_way(void)
     }
 }
 
-/* The peer is gone in the middle: every request ends, its memory is free. */
-static void peer_closed_under_way(void)
+/* The peer is gone in the middle: every request ends, its memory is free. `closer`: 0 asks, 1 owns the memory. */
+static void close_peer_under_way(int closer)
 {
     enum { SIZE = 2 << 20, COUNT = 6 };
     struct region region;
@@ -680,14 +680,24 @@ static void peer_closed_under_way(void)
         requests[i] = i % 2 ? read_from(&region, memory.data + at, SIZE, at, NULL)
                             : write_to(&region, memory.data + at, SIZE, at, NULL);
     }
-    LOOP_CALL(weft_peer_close(pair.node[0].peer, 20000, &err), &err);
-    pair.node[0].peer = NULL;
-    pair.node[0].connection = NULL;
+    LOOP_CALL(weft_peer_close(pair.node[closer].peer, 20000, &err), &err);
+    pair.node[closer].peer = NULL;
+    pair.node[closer].connection = NULL;
     for (int i = 0; i < COUNT; i++)
         ended(requests[i], 0, -ESHUTDOWN);
     loop_buffer_unmap(&memory);
     region_destroy(&region);
     loop_pair_destroy(&pair);
+}
+
+static void peer_closed_under_way(void)
+{
+    close_peer_under_way(0);
+}
+
+static void owner_closes_under_way(void)
+{
+    close_peer_under_way(1);
 }
 
 int main(int argc, char **argv)
@@ -710,6 +720,7 @@ int main(int argc, char **argv)
         LOOP_CASE(cancelled_under_way, 20),
         LOOP_CASE(closed_under_way, 30),
         LOOP_CASE(peer_closed_under_way, 20),
+        LOOP_CASE(owner_closes_under_way, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

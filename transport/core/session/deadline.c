@@ -4,6 +4,7 @@
 #include "core/ground/reached.h"
 #include "core/request/book.h"
 #include "core/request/request.h"
+#include "core/session/end.h"
 #include "core/session/loss.h"
 #include "core/session/resend.h"
 #include "core/session/session.h"
@@ -124,8 +125,9 @@ static int64_t check_life(struct wf_session *session, int64_t now_ns)
     }
     int64_t due = session->life.ping_ns != 0 ? session->life.ping_ns + timeout * 2 / 3 : ask_at(heard, timeout);
     int64_t others[] = {check_progress(session, now_ns, paused), wf_session_survey(session, now_ns),
-                        wf_session_check_alone(session, now_ns), wf_session_check_stragglers(session, now_ns)};
-    for (int i = 0; i < 4; i++)
+                        wf_session_check_alone(session, now_ns), wf_session_check_stragglers(session, now_ns),
+                        wf_session_check_answers(session, now_ns)};
+    for (int i = 0; i < 5; i++)
         due = others[i] < due ? others[i] : due;
     return due;
 }

@@ -19,6 +19,8 @@
 #include "core/session/resend.h"
 #include "core/session/session.h"
 
+#define ANSWERS_NS (500 * WF_NS_PER_MS) /* half of what the end of a context takes at most */
+
 /* Detaches connections that the user does not hold any more from their endpoints: the session is freed later, and until
  * then the endpoints would be busy. */
 static void leave_endpoints(struct wf_session *session)
@@ -118,21 +120,28 @@ const char *wf_session_why_unusable(const struct wf_session *session)
 }
 
 /* Of a connection that this side closes the peer's CLOSED is awaited: the peer says it once its own sends are
- * acknowledged, also those that lost channels have delivered and not acknowledged. */
+ * acknowledged, also those that lost channels have delivered and not acknowledged. Not for ever: the peer may be
+ * stopped, and is to find BYE when it goes on, or write for long into memory of this side. */
+static bool answers_are_late(const struct wf_session *session)
+{
+    return session->desk.closes > 0 && wf_world_now(session->guard.world) >= session->life.answers_ns;
+}
+
 static bool everything_told(const struct wf_session *session)
 {
     const struct wf_desk *desk = &session->desk;
-    if (!wf_list_empty(&desk->todo_connections) || desk->outbound_pool.taken > 0 || desk->closes > 0 ||
+    bool late = answers_are_late(session);
+    uint64_t unacknowledged = 0;
+    if (!wf_list_empty(&desk->todo_connections) || desk->outbound_pool.taken > 0 || (desk->closes > 0 && !late) ||
         session->loss.downs_due > 0 || !wf_resend_all_idle(session))
         return false;
     for (int traffic = 0; traffic < WF_CLASSES; traffic++)
         if (!wf_list_empty(&desk->todo_inbounds[traffic]) || !wf_list_empty(&desk->todo_outbounds[traffic]))
             return false;
     WF_LINES_EACH (channel, &session->lines) {
-        if (channel->tx.acknowledged != channel->tx.window.spent_frames)
-            return false;
+        unacknowledged += channel->tx.window.spent_frames - channel->tx.acknowledged;
     }
-    return true;
+    return unacknowledged <= (late ? desk->closes : 0); /* no more than the CLOSE frames */
 }
 
 static void cancel_all(struct wf_session *session, bool here_too)
@@ -182,6 +191,16 @@ void wf_session_check_close(struct wf_session *session)
     wf_guard_let_go(&session->guard);
 }
 
+int64_t wf_session_check_answers(struct wf_session *session, int64_t now_ns)
+{
+    if (!session->life.closing || session->desk.closes == 0)
+        return WF_NEVER;
+    if (now_ns < session->life.answers_ns)
+        return session->life.answers_ns;
+    wf_session_check_close(session);
+    return WF_NEVER;
+}
+
 void wf_session_peer_closed(struct wf_session *session)
 {
     if (!session->life.closing) {
@@ -207,6 +226,8 @@ void wf_session_start_close(struct wf_session *session)
     cancel_all(session, true);
     if (session->guard.state == WF_SESSION_UP) {
         WF_REACHED("session UP: close by the user");
+        session->life.answers_ns = wf_world_now(session->guard.world) + ANSWERS_NS;
+        wf_guard_visit(&session->guard, session->life.answers_ns);
         close_connections(session);
     }
     wf_session_check_close(session);

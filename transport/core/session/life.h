@@ -12,6 +12,7 @@ struct weft_request;
 /* When the peer last showed life, and when the next look at deadlines is due. Owner: session lock. */
 struct wf_life {
     int64_t due_ns;                   /* when the next look at deadlines is due; 0: before the first look */
+    int64_t answers_ns;               /* the user closes it: until then the peer's answers to CLOSE are awaited */
     int64_t closing_ns;               /* when the session became CLOSING */
     int64_t join_by_ns;               /* JOINING, acceptor: fails if channels are still missing at this time */
     int64_t alone_ns;                 /* when the last channel was lost; valid while up_count is 0 */
