@@ -488,7 +488,7 @@ const struct conform_case conform_connect_cases[] = {
     {"nccl_names", "connect", "NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY choose the rail and its family", nccl_names, 0,
      30, false},
     {"profiled", "connect", "NCCL's profiler gets events of requests and of their chunks, and each of them stops",
-     profiled, 10, 30, false},
+     profiled, 10, 90, false},
     {"traffic_class", "connect", "the traffic class of a communicator marks its packets", traffic_class, 11, 30, false},
     {"unknown_class", "connect", "a traffic class that there is not is said, and is the first one", unknown_class, 11,
      30, false},
